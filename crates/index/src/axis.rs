@@ -83,7 +83,7 @@ impl Axis {
         };
         let head = is_cut(first);
         let tail = last > first && is_cut(last);
-        let whole = first + u64::from(head)..last + 1 - u64::from(tail && last > first);
+        let whole = first + u64::from(head)..last + 1 - u64::from(tail);
         if head {
             axis.push(clip(first));
         }

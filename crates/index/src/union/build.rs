@@ -11,7 +11,7 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use super::node::{Interval, Node, Span, address};
-use crate::{DimSlab, Error, Hyperslab, Result};
+use crate::{DimSlab, Dims, Error, Hyperslab, Result};
 
 /// The most intervals a union may have, about half a gigabyte of them.
 pub(super) const MAX_SPANS: usize = 1 << 24;
@@ -22,8 +22,12 @@ pub(super) fn build(hyperslabs: &[Hyperslab], max_spans: usize) -> Result<Option
         max_spans,
         ..Builder::default()
     };
-    let mut trees = Vec::with_capacity(hyperslabs.len());
-    for hyperslab in hyperslabs.iter().filter(|hyperslab| !hyperslab.is_empty()) {
+    let mut sorted: Vec<&Hyperslab> = hyperslabs.iter().filter(|slab| !slab.is_empty()).collect();
+    // Neighbours merge first, so that later rounds find little that overlaps.
+    let starts = |slab: &Hyperslab| -> Dims { slab.dims().iter().map(|dim| dim.start).collect() };
+    sorted.sort_by_cached_key(|slab| starts(slab));
+    let mut trees = Vec::with_capacity(sorted.len());
+    for hyperslab in sorted {
         trees.extend(builder.tree(hyperslab.dims())?);
     }
     while trees.len() > 1 {
