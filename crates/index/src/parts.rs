@@ -7,6 +7,7 @@
 //! none is empty.
 
 mod points;
+mod refine;
 mod regular;
 mod union;
 

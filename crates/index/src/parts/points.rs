@@ -72,8 +72,18 @@ pub(super) struct Groups {
 
 impl Groups {
     pub(super) fn new(grid: &ChunkGrid, points: &Points) -> Groups {
+        Groups::of(grid, points, 0..points.iter().len())
+    }
+
+    /// Groups some of the points.
+    pub(super) fn of(
+        grid: &ChunkGrid,
+        points: &Points,
+        some: impl Iterator<Item = usize>,
+    ) -> Groups {
         let grid_shape = Shape::trusted(grid.grid_shape());
-        let entry = |(index, point): (usize, &[u64])| {
+        let entry = |index: usize| {
+            let point = points.point(index);
             let sides = grid.chunk_shape().iter().zip(grid_shape.iter());
             let (mut chunk, mut offset) = (0, 0);
             for (&x, (&side, &chunks)) in point.iter().zip(sides) {
@@ -86,7 +96,7 @@ impl Groups {
                 index,
             }
         };
-        let mut entries: Vec<Entry> = points.iter().enumerate().map(entry).collect();
+        let mut entries: Vec<Entry> = some.map(entry).collect();
         entries.sort_unstable();
         let remaining = entries.chunk_by(|a, b| a.chunk == b.chunk).count() as u64;
         let list = Arc::new(PointList {

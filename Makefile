@@ -1,0 +1,42 @@
+# Two commands matter: `make demo` and `make test`. Both set up what they need and can be repeated.
+
+.PHONY: help demo test lint build setup-test setup-demo unit interop docs clean
+
+help:
+	@echo 'make demo   build Hyperslab and run its main job on a simulated cloud (a few minutes cold)'
+	@echo 'make test   set up real servers and peers in the tree, then run every check and test'
+	@echo 'make lint   formatting, clippy and rustdoc, warnings as errors'
+	@echo 'make build  build the command line (release)'
+
+demo: setup-demo
+	cargo build --quiet -p hyperslab-cli
+	target/debug/hyperslab demo
+
+test: setup-test lint unit interop
+	@echo 'make test: all checks and tests passed'
+
+setup-demo:
+	@scripts/setup demo
+
+setup-test:
+	@scripts/setup test
+
+# The same profile and feature set throughout, so that nothing is compiled twice.
+lint:
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --quiet -- -D warnings
+	RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps --quiet
+
+unit:
+	@scripts/unit-tests
+
+interop:
+	cargo build --quiet -p hyperslab-cli
+	HYPERSLAB_BIN=target/debug/hyperslab .venv/bin/python -m pytest -q tests/interop
+
+build:
+	cargo build --release -p hyperslab-cli
+
+clean:
+	cargo clean
+	rm -rf .venv .tools bench/.venv bench/out

@@ -1,0 +1,156 @@
+//! The compression libraries behind the filters, with one context per thread.
+//!
+//! Contexts are costly to make (zstd's decoder alone is 150 KiB) and not shareable, so each
+//! thread keeps its own.
+
+use std::cell::RefCell;
+
+use hyperslab_index::{Error, Result};
+use libdeflater::{CompressionLvl, Compressor, DecompressionError, Decompressor};
+use zstd::zstd_safe::{self, CParameter, DCtx};
+
+use super::filter::too_large;
+
+struct Contexts {
+    deflate: Option<(i32, Compressor)>,
+    inflate: Decompressor,
+    zstd: zstd_safe::CCtx<'static>,
+    unzstd: DCtx<'static>,
+}
+
+thread_local! {
+    static CONTEXTS: RefCell<Contexts> = RefCell::new(Contexts {
+        deflate: None,
+        inflate: Decompressor::new(),
+        zstd: zstd_safe::CCtx::create(),
+        unzstd: DCtx::create(),
+    });
+}
+
+fn with_deflate<T>(level: i32, run: impl FnOnce(&mut Compressor) -> Result<T>) -> Result<T> {
+    // zlib's default level is 6 and is spelled -1.
+    let level = if level < 0 { 6 } else { level };
+    CONTEXTS.with_borrow_mut(|contexts| {
+        if contexts.deflate.as_ref().is_none_or(|(l, _)| *l != level) {
+            let parsed = CompressionLvl::new(level)
+                .map_err(|_| Error::invalid(format!("deflate has no level {level}")))?;
+            contexts.deflate = Some((level, Compressor::new(parsed)));
+        }
+        match &mut contexts.deflate {
+            Some((_, compressor)) => run(compressor),
+            None => Err(Error::internal("the deflate context is missing")),
+        }
+    })
+}
+
+pub(super) fn gzip(data: &[u8], level: i32) -> Result<Vec<u8>> {
+    with_deflate(level, |c| {
+        let mut out = vec![0; c.gzip_compress_bound(data.len())];
+        let n = c
+            .gzip_compress(data, &mut out)
+            .map_err(|_| no_room("gzip"))?;
+        out.truncate(n);
+        Ok(out)
+    })
+}
+
+pub(super) fn zlib(data: &[u8], level: i32) -> Result<Vec<u8>> {
+    with_deflate(level, |c| {
+        let mut out = vec![0; c.zlib_compress_bound(data.len())];
+        let n = c
+            .zlib_compress(data, &mut out)
+            .map_err(|_| no_room("zlib"))?;
+        out.truncate(n);
+        Ok(out)
+    })
+}
+
+pub(super) fn gunzip(data: &[u8], out: &mut [u8]) -> Result<usize> {
+    CONTEXTS
+        .with_borrow_mut(|c| c.inflate.gzip_decompress(data, out))
+        .map_err(|e| inflate_error("gzip", e, out.len()))
+}
+
+pub(super) fn unzlib(data: &[u8], out: &mut [u8]) -> Result<usize> {
+    CONTEXTS
+        .with_borrow_mut(|c| c.inflate.zlib_decompress(data, out))
+        .map_err(|e| inflate_error("zlib", e, out.len()))
+}
+
+/// The decoded size that a gzip member states (modulo 4 GiB) in its last four bytes.
+pub(super) fn gzip_len(data: &[u8]) -> Option<usize> {
+    data.last_chunk::<4>()
+        .map(|b| u32::from_le_bytes(*b) as usize)
+}
+
+pub(super) fn zstd(data: &[u8], level: i32, checksum: bool) -> Result<Vec<u8>> {
+    CONTEXTS.with_borrow_mut(|c| {
+        let fail = |code| Error::internal(format!("zstd: {}", zstd_safe::get_error_name(code)));
+        c.zstd
+            .set_parameter(CParameter::CompressionLevel(level))
+            .map_err(fail)?;
+        c.zstd
+            .set_parameter(CParameter::ChecksumFlag(checksum))
+            .map_err(fail)?;
+        let mut out = Vec::with_capacity(zstd_safe::compress_bound(data.len()));
+        c.zstd.compress2(&mut out, data).map_err(fail)?;
+        Ok(out)
+    })
+}
+
+pub(super) fn unzstd(data: &[u8], out: &mut [u8]) -> Result<usize> {
+    CONTEXTS
+        .with_borrow_mut(|c| c.unzstd.decompress(out, data))
+        .map_err(|code| Error::data(format!("zstd: {}", zstd_safe::get_error_name(code))))
+}
+
+/// The decoded size that a zstd frame states, if it does.
+pub(super) fn zstd_len(data: &[u8]) -> Option<usize> {
+    zstd_safe::get_frame_content_size(data)
+        .ok()
+        .flatten()
+        .and_then(|n| usize::try_from(n).ok())
+}
+
+/// One LZ4 block behind its decoded size, as numcodecs has it.
+pub(super) fn lz4(data: &[u8]) -> Result<Vec<u8>> {
+    let size = i32::try_from(data.len())
+        .map_err(|_| Error::invalid("lz4 takes at most 2 GiB at a time"))?;
+    let block = lz4_flex::block::compress(data);
+    Ok([&size.to_le_bytes()[..], &block].concat())
+}
+
+pub(super) fn lz4_len(data: &[u8]) -> Option<usize> {
+    data.first_chunk::<4>()
+        .and_then(|b| usize::try_from(i32::from_le_bytes(*b)).ok())
+}
+
+pub(super) fn unlz4(data: &[u8], out: &mut [u8]) -> Result<usize> {
+    let len = lz4_len(data).ok_or_else(|| Error::data("the lz4 block has no valid header"))?;
+    let limit = out.len();
+    let out = out
+        .get_mut(..len)
+        .ok_or_else(|| too_large("lz4", len, limit))?;
+    match lz4_flex::block::decompress_into(&data[4..], out) {
+        Ok(n) if n == len => Ok(n),
+        Ok(n) => Err(Error::data(format!(
+            "the lz4 block holds {n} bytes, its header says {len}"
+        ))),
+        Err(e) => Err(Error::data(format!("lz4: {e}"))),
+    }
+}
+
+fn inflate_error(name: &str, e: DecompressionError, limit: usize) -> Error {
+    match e {
+        DecompressionError::BadData => {
+            Error::data(format!("the {name} data is corrupt or cut short"))
+        }
+        DecompressionError::InsufficientSpace => Error::data(format!(
+            "{name} decodes to more than the {limit} bytes that belong here"
+        )),
+    }
+}
+
+fn no_room(name: &str) -> Error {
+    Error::internal(format!("{name} needs more room than it said"))
+}

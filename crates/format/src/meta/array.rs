@@ -1,0 +1,225 @@
+//! Metadata of an array.
+
+use hyperslab_index::{CellOrder, ChunkGrid, Error, Result, Shape};
+use serde_json::{Map, Value, json};
+
+use super::{check_extra, check_format, take_attributes};
+use crate::codec::{CodecChain, name_and_config, stored_shape};
+use crate::{ChunkKeys, DataType, FillValue};
+
+/// Which version of Zarr the array is stored in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ZarrFormat {
+    /// `.zarray` and `.zattrs`: read only.
+    V2,
+    /// `zarr.json`.
+    V3,
+}
+
+/// Metadata of an array.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ArrayMeta {
+    /// The version of Zarr.
+    pub format: ZarrFormat,
+    /// The array's shape.
+    pub shape: Shape,
+    /// The shape of what one object holds: a chunk, or a shard.
+    pub chunk_shape: Shape,
+    /// The type of a cell.
+    pub dtype: DataType,
+    /// The value of cells in absent chunks.
+    pub fill: FillValue,
+    /// How chunks are encoded.
+    pub codecs: CodecChain,
+    /// How chunks are named.
+    pub keys: ChunkKeys,
+    /// What users say about the array.
+    pub attributes: Map<String, Value>,
+    /// Names of the dimensions.
+    pub dimension_names: Option<Vec<Option<String>>>,
+    /// Fields that are not ours and may be ignored; they are written back.
+    pub(crate) extra: Map<String, Value>,
+}
+
+impl ArrayMeta {
+    /// Parses a `zarr.json`.
+    pub fn from_json(value: &Value) -> Result<Self> {
+        let Value::Object(map) = value else {
+            return Err(Error::data("the metadata is not a JSON object"));
+        };
+        let mut map = map.clone();
+        check_format(&mut map, "array")?;
+        let mut take = |name: &str| {
+            map.remove(name)
+                .ok_or_else(|| Error::data(format!("zarr.json has no {name:?}")))
+        };
+        let shape = shape_from(&take("shape")?, "shape")?;
+        let dtype = DataType::from_json(&take("data_type")?)?;
+        let grid = take("chunk_grid")?;
+        let (grid_name, grid_config) = name_and_config(&grid)?;
+        if grid_name != "regular" {
+            return Err(
+                Error::data(format!("the chunk grid {grid_name:?} is not known"))
+                    .with_hint("this version reads regular grids"),
+            );
+        }
+        let chunk_shape = shape_from(
+            grid_config.get("chunk_shape").unwrap_or(&Value::Null),
+            "chunk_shape",
+        )?;
+        let keys = ChunkKeys::from_json(&take("chunk_key_encoding")?)?;
+        let fill = FillValue::from_json(&dtype, &take("fill_value")?)?;
+        let codecs = take("codecs")?;
+        let Value::Array(codecs) = codecs else {
+            return Err(Error::data("the codecs are not a list"));
+        };
+        let dimension_names = match map.remove("dimension_names") {
+            None | Some(Value::Null) => None,
+            Some(value) => Some(dimension_names(&value, shape.rank())?),
+        };
+        if let Some(Value::Array(list)) = map.remove("storage_transformers")
+            && !list.is_empty()
+        {
+            return Err(Error::data(
+                "the array has storage transformers, which are not supported",
+            ));
+        }
+        let attributes = take_attributes(&mut map)?;
+        check_extra(&map)?;
+        // The grid checks ranks and zero sides before codecs are measured against the chunk.
+        ChunkGrid::new(&shape, &chunk_shape)?;
+        let codecs = CodecChain::from_json(&codecs, &dtype, &chunk_shape)?;
+        let meta = ArrayMeta {
+            format: ZarrFormat::V3,
+            shape,
+            chunk_shape,
+            dtype,
+            fill,
+            codecs,
+            keys,
+            attributes,
+            dimension_names,
+            extra: map,
+        };
+        meta.check_sizes()?;
+        Ok(meta)
+    }
+
+    /// Sizes come from a file: they must be small enough to allocate a chunk.
+    pub(crate) fn check_sizes(&self) -> Result<()> {
+        let cell = self.dtype.cell_bytes().unwrap_or(16);
+        let (shape, _) = self.unit()?;
+        let unit = shape
+            .num_cells()
+            .checked_mul(cell)
+            .filter(|n| *n <= 1 << 40);
+        let all = self.shape.num_cells().checked_mul(cell);
+        match (unit, all) {
+            (Some(_), Some(_)) => Ok(()),
+            (None, _) => Err(Error::data(format!(
+                "a chunk of shape {shape} and type {} is larger than a tebibyte",
+                self.dtype
+            ))),
+            (_, None) => Err(Error::data(format!(
+                "an array of shape {} and type {} has more than 2^64 bytes",
+                self.shape, self.dtype
+            ))),
+        }
+    }
+
+    /// The `zarr.json` of this array.
+    pub fn to_json(&self) -> Value {
+        let mut map = Map::new();
+        map.insert("zarr_format".into(), json!(3));
+        map.insert("node_type".into(), json!("array"));
+        map.insert("shape".into(), json!(self.shape[..]));
+        map.insert("data_type".into(), self.dtype.to_json());
+        map.insert(
+            "chunk_grid".into(),
+            json!({"name": "regular", "configuration": {"chunk_shape": self.chunk_shape[..]}}),
+        );
+        map.insert("chunk_key_encoding".into(), self.keys.to_json());
+        map.insert("fill_value".into(), self.fill.to_json(&self.dtype));
+        map.insert("codecs".into(), json!(self.codecs.to_json()));
+        map.insert("attributes".into(), Value::Object(self.attributes.clone()));
+        if let Some(names) = &self.dimension_names {
+            map.insert("dimension_names".into(), json!(names));
+        }
+        map.insert("storage_transformers".into(), json!([]));
+        map.extend(self.extra.clone());
+        Value::Object(map)
+    }
+
+    /// The grid of objects (chunks or shards).
+    pub fn grid(&self) -> Result<ChunkGrid> {
+        ChunkGrid::new(&self.shape, &self.chunk_shape)
+    }
+
+    /// The smallest block that is decoded by itself (a chunk, or a shard's inner chunk): its shape
+    /// in array dimensions and the order its cells are stored in.
+    pub fn unit(&self) -> Result<(Shape, CellOrder)> {
+        let outer = self.codecs.dims();
+        let Some(sharding) = self.codecs.sharding() else {
+            return Ok((self.chunk_shape.clone(), self.codecs.order()?));
+        };
+        let mut shape = vec![0; self.shape.rank()];
+        for (stored, dim) in outer.iter().enumerate() {
+            shape[*dim] = sharding.inner_shape[stored];
+        }
+        let order: Vec<usize> = sharding.inner.dims().iter().map(|d| outer[*d]).collect();
+        Ok((Shape::new(shape)?, CellOrder::new(&order)?))
+    }
+
+    /// The chain that decodes a unit.
+    pub fn unit_codecs(&self) -> &CodecChain {
+        self.codecs.sharding().map_or(&self.codecs, |s| &s.inner)
+    }
+
+    /// The stored shape of a unit: its sides in the order they are stored.
+    pub fn unit_stored_shape(&self) -> Vec<u64> {
+        match self.codecs.sharding() {
+            Some(sharding) => stored_shape(sharding.inner.dims(), &sharding.inner_shape),
+            None => stored_shape(self.codecs.dims(), &self.chunk_shape),
+        }
+    }
+
+    /// Which inner chunk of its shard holds the unit with this index of the unit grid.
+    pub fn inner_index(&self, unit: &[u64]) -> Option<u64> {
+        let sharding = self.codecs.sharding()?;
+        let mut index = 0;
+        for (stored, dim) in self.codecs.dims().iter().enumerate() {
+            let count = sharding.counts[stored];
+            index = index * count + unit[*dim] % count;
+        }
+        Some(index)
+    }
+}
+
+fn shape_from(value: &Value, name: &str) -> Result<Shape> {
+    let sides: Option<Vec<u64>> = value
+        .as_array()
+        .and_then(|list| list.iter().map(Value::as_u64).collect());
+    let sides = sides.ok_or_else(|| {
+        Error::data(format!(
+            "the {name} {value} is not a list of non-negative integers"
+        ))
+    })?;
+    Shape::new(sides)
+}
+
+fn dimension_names(value: &Value, rank: usize) -> Result<Vec<Option<String>>> {
+    let names: Option<Vec<Option<String>>> = value.as_array().and_then(|list| {
+        list.iter()
+            .map(|v| match v {
+                Value::Null => Some(None),
+                Value::String(s) => Some(Some(s.clone())),
+                _ => None,
+            })
+            .collect()
+    });
+    names.filter(|n| n.len() == rank).ok_or_else(|| {
+        Error::data(format!(
+            "the dimension names {value} do not name {rank} dimensions"
+        ))
+    })
+}

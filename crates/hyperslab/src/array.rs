@@ -1,0 +1,381 @@
+//! Arrays: what users hold.
+
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, RwLock};
+
+use bytes::Bytes;
+use hyperslab_format as format;
+use hyperslab_format::{ArrayMeta, DataType, ZarrResolver};
+use hyperslab_index::{CellOrder, Selection, Shape, Target};
+use serde_json::{Map, Value};
+
+use crate::canvas::Canvas;
+use crate::location::Location;
+use crate::read::{self, Job};
+use crate::scatter::Destination;
+use crate::session::OpenStore;
+use crate::write;
+use crate::{Error, Result, Session, block_on};
+
+/// An array in a store. Cheap to clone; clones share state.
+#[derive(Clone)]
+pub struct Array(Arc<Inner>);
+
+pub(crate) struct Inner {
+    pub(crate) session: Session,
+    pub(crate) open: OpenStore,
+    pub(crate) location: Location,
+    url: String,
+    state: RwLock<Arc<State>>,
+    /// The metadata came from a consolidated copy and was not compared with the array's own yet.
+    unverified: AtomicBool,
+}
+
+/// Metadata and what follows from it; replaced as a whole when the array changes.
+#[derive(Debug)]
+pub(crate) struct State {
+    pub(crate) meta: Arc<ArrayMeta>,
+    pub(crate) resolver: ZarrResolver,
+    /// The block that is decoded by itself: its shape, the order of its cells, and its sides in
+    /// that order.
+    pub(crate) unit: Shape,
+    pub(crate) order: CellOrder,
+    pub(crate) stored: Vec<u64>,
+    /// Bytes of a cell (1 for strings, whose cells are handled one by one).
+    pub(crate) cell: usize,
+}
+
+impl State {
+    pub(crate) fn new(meta: ArrayMeta, path: &str) -> Result<Self> {
+        let meta = Arc::new(meta);
+        let (unit, order) = meta.unit()?;
+        Ok(State {
+            resolver: ZarrResolver::new(meta.clone(), path)?,
+            unit,
+            order,
+            stored: meta.unit_stored_shape(),
+            cell: meta.dtype.cell_bytes().unwrap_or(1) as usize,
+            meta,
+        })
+    }
+
+    /// Bytes of a decoded unit.
+    pub(crate) fn unit_bytes(&self) -> usize {
+        self.unit.num_cells() as usize * self.cell
+    }
+}
+
+impl fmt::Debug for Array {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let state = self.state();
+        write!(
+            f,
+            "Array({}, {}, {})",
+            self.0.url, state.meta.shape, state.meta.dtype
+        )
+    }
+}
+
+impl Array {
+    pub(crate) fn new(
+        session: &Session,
+        open: OpenStore,
+        location: &Location,
+        meta: ArrayMeta,
+        from_copy: bool,
+    ) -> Result<Self> {
+        let state = State::new(meta, &location.path)?;
+        Ok(Array(Arc::new(Inner {
+            session: session.clone(),
+            open,
+            url: location.url(),
+            location: location.clone(),
+            state: RwLock::new(Arc::new(state)),
+            unverified: AtomicBool::new(from_copy),
+        })))
+    }
+
+    pub(crate) fn inner(&self) -> &Inner {
+        &self.0
+    }
+
+    pub(crate) fn state(&self) -> Arc<State> {
+        match self.0.state.read() {
+            Ok(state) => state.clone(),
+            Err(poisoned) => poisoned.into_inner().clone(),
+        }
+    }
+
+    pub(crate) fn set_state(&self, meta: ArrayMeta) -> Result<()> {
+        let next = Arc::new(State::new(meta, &self.0.location.path)?);
+        match self.0.state.write() {
+            Ok(mut state) => *state = next,
+            Err(poisoned) => *poisoned.into_inner() = next,
+        }
+        Ok(())
+    }
+
+    /// The array's URL.
+    pub fn url(&self) -> &str {
+        &self.0.url
+    }
+
+    /// The metadata as this handle knows it.
+    pub fn meta(&self) -> Arc<ArrayMeta> {
+        self.state().meta.clone()
+    }
+
+    /// The shape as this handle knows it.
+    pub fn shape(&self) -> Shape {
+        self.state().meta.shape.clone()
+    }
+
+    /// The type of a cell.
+    pub fn dtype(&self) -> DataType {
+        self.state().meta.dtype.clone()
+    }
+
+    fn fixed_size(&self, state: &State) -> Result<()> {
+        if state.meta.dtype.is_variable() {
+            return Err(
+                Error::invalid(format!("{} holds {}", self.0.url, state.meta.dtype))
+                    .with_hint("use the calls for strings"),
+            );
+        }
+        Ok(())
+    }
+
+    fn variable_size(&self, state: &State) -> Result<()> {
+        if !state.meta.dtype.is_variable() {
+            return Err(Error::invalid(format!(
+                "{} holds {}, which is no string",
+                self.0.url, state.meta.dtype
+            )));
+        }
+        Ok(())
+    }
+
+    fn named(&self) -> impl Fn(Error) -> Error {
+        let url = self.0.url.clone();
+        move |e| e.context(&url)
+    }
+
+    /// Bytes of the packed result of a selection.
+    pub fn result_bytes(&self, selection: &Selection) -> Result<usize> {
+        let state = self.state();
+        self.fixed_size(&state)?;
+        selection.check(&state.meta.shape).map_err(self.named())?;
+        selection
+            .num_cells(&state.meta.shape)
+            .checked_mul(state.cell as u64)
+            .and_then(|n| usize::try_from(n).ok())
+            .filter(|n| *n <= isize::MAX as usize)
+            .ok_or_else(|| Error::invalid("the selection is larger than memory can be"))
+    }
+
+    fn job(&self, selection: &Selection, canvas: Canvas, target: Target) -> Job {
+        let state = self.state();
+        let destination = Destination {
+            canvas,
+            target,
+            cell: state.cell,
+        };
+        Job {
+            array: self.clone(),
+            state,
+            selection: selection.clone(),
+            destination,
+        }
+    }
+
+    fn packed(&self, selection: &Selection) -> Result<Target> {
+        Ok(Target::packed(
+            selection.result_shape(&self.state().meta.shape),
+        ))
+    }
+
+    /// Reads a selection: little-endian cells, packed in row-major order of the result.
+    pub async fn read(&self, selection: &Selection) -> Result<Vec<u8>> {
+        let canvas = Canvas::owned(self.result_bytes(selection)?);
+        let job = self.job(selection, canvas.clone(), self.packed(selection)?);
+        read::run(&self.0.session, vec![job]).await?;
+        Ok(canvas.into_vec())
+    }
+
+    /// Reads a selection into a buffer of exactly the result's size. Blocks; not for async tasks.
+    pub fn read_into(&self, selection: &Selection, out: &mut [u8]) -> Result<()> {
+        let want = self.result_bytes(selection)?;
+        if out.len() != want {
+            return Err(Error::invalid(format!(
+                "the buffer has {} bytes, but the selection needs {want}",
+                out.len()
+            )));
+        }
+        self.read_into_strided(selection, out, &self.packed(selection)?)
+    }
+
+    /// Reads a selection into a buffer where result cells lie as `target` says, leaving all other
+    /// bytes alone. Cells must not overlap. Blocks; not for async tasks.
+    pub fn read_into_strided(
+        &self,
+        selection: &Selection,
+        out: &mut [u8],
+        target: &Target,
+    ) -> Result<()> {
+        self.result_bytes(selection)?;
+        let shape = selection.result_shape(&self.shape());
+        check_target(target, &shape, out.len() / self.state().cell)?;
+        let guard = Canvas::borrow(out);
+        let job = self.job(selection, guard.canvas(), target.clone());
+        block_on(read::run(&self.0.session, vec![job]))
+    }
+
+    /// Reads a selection of strings: one byte string per cell, in row-major order of the result.
+    pub async fn read_strings(&self, selection: &Selection) -> Result<Vec<Bytes>> {
+        let state = self.state();
+        self.variable_size(&state)?;
+        selection.check(&state.meta.shape).map_err(self.named())?;
+        read::run_strings(self, state, selection).await
+    }
+
+    /// Writes cells into a selection; `cells` is packed in row-major order of the selection.
+    /// Chunks that are covered only in part are read, changed and written under a condition, so
+    /// that another writer's cells are not lost.
+    pub async fn write(&self, selection: &Selection, cells: Vec<u8>) -> Result<()> {
+        self.check_cells(selection, cells.len())?;
+        let canvas = Canvas::from_vec(cells);
+        let job = self.job(selection, canvas, self.packed(selection)?);
+        write::run(job).await
+    }
+
+    /// Writes cells from a borrowed buffer. Blocks; not for async tasks.
+    pub fn write_from(&self, selection: &Selection, cells: &[u8]) -> Result<()> {
+        self.check_cells(selection, cells.len())?;
+        let guard = Canvas::borrow_source(cells);
+        let job = self.job(selection, guard.canvas(), self.packed(selection)?);
+        block_on(write::run(job))
+    }
+
+    fn check_cells(&self, selection: &Selection, have: usize) -> Result<()> {
+        self.writable()?;
+        let want = self.result_bytes(selection)?;
+        if have != want {
+            return Err(Error::invalid(format!(
+                "{have} bytes were given, but the selection of {} needs {want}",
+                self.0.url
+            )));
+        }
+        Ok(())
+    }
+
+    pub(crate) fn writable(&self) -> Result<()> {
+        if self.state().meta.format == format::ZarrFormat::V2 {
+            return Err(Error::invalid(format!(
+                "{} is stored as Zarr v2, which is read only",
+                self.0.url
+            ))
+            .with_hint("copy it with `hyperslab cp`; the copy is Zarr v3"));
+        }
+        Ok(())
+    }
+
+    /// Writes strings into a selection, in row-major order of the selection.
+    pub async fn write_strings(&self, selection: &Selection, cells: Vec<Bytes>) -> Result<()> {
+        self.writable()?;
+        let state = self.state();
+        self.variable_size(&state)?;
+        selection.check(&state.meta.shape).map_err(self.named())?;
+        let want = selection.num_cells(&state.meta.shape);
+        if cells.len() as u64 != want {
+            return Err(Error::invalid(format!(
+                "{} strings were given, but the selection of {} needs {want}",
+                cells.len(),
+                self.0.url
+            )));
+        }
+        if state.meta.dtype == DataType::String
+            && cells.iter().any(|cell| std::str::from_utf8(cell).is_err())
+        {
+            return Err(Error::invalid("a string is not valid UTF-8"));
+        }
+        write::run_strings(self, state, selection, cells).await
+    }
+
+    /// Replaces the attributes.
+    pub async fn set_attributes(&self, attributes: Map<String, Value>) -> Result<()> {
+        self.writable()?;
+        let meta = self.change(|meta| {
+            meta.attributes = attributes.clone();
+            Ok(meta.clone())
+        });
+        self.set_state(meta.await?)
+    }
+
+    /// Changes the array's own metadata under a condition.
+    pub(crate) async fn change<T>(
+        &self,
+        mut change: impl FnMut(&mut ArrayMeta) -> Result<T>,
+    ) -> Result<T> {
+        format::update_node(
+            &*self.0.open.store,
+            &self.0.location.path,
+            |node| match node {
+                format::Node::Array(meta) => change(meta),
+                format::Node::Group(_) => Err(Error::conflict(format!(
+                    "{} has become a group",
+                    self.0.url
+                ))),
+            },
+        )
+        .await
+    }
+
+    /// Compares metadata that came from a consolidated copy with the array's own, once.
+    pub(crate) async fn verify(&self) -> Result<()> {
+        if !self.0.unverified.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        let loaded = format::load(&*self.0.open.store, &self.0.location.path).await?;
+        let own = loaded.node.into_array(&self.0.url)?;
+        if own != *self.meta() {
+            return Err(Error::conflict(format!(
+                "the consolidated metadata of {} differs from the array's own",
+                self.0.url
+            ))
+            .with_hint(
+                "another tool changed the array; open it by its own URL, or consolidate again",
+            ));
+        }
+        self.0.unverified.store(false, Ordering::Release);
+        Ok(())
+    }
+}
+
+/// Result cells must lie inside the buffer and must not overlap.
+fn check_target(target: &Target, shape: &Shape, cells: usize) -> Result<()> {
+    let need = target.required_cells(&shape[..])?;
+    if need > cells as u64 {
+        return Err(Error::invalid(format!(
+            "the buffer has room for {cells} cells, but the last one lands at {need}"
+        )));
+    }
+    let mut axes: Vec<(u64, u64)> = target
+        .strides()
+        .iter()
+        .copied()
+        .zip(shape.iter().copied())
+        .filter(|(_, n)| *n > 1)
+        .collect();
+    axes.sort_unstable();
+    let mut reach = 1;
+    for (stride, side) in axes {
+        if stride < reach {
+            return Err(Error::invalid(
+                "the strides make cells of the result overlap",
+            ));
+        }
+        reach = stride.saturating_mul(side - 1).saturating_add(reach);
+    }
+    Ok(())
+}

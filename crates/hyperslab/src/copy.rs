@@ -1,0 +1,280 @@
+//! Copying and comparing arrays within a memory bound.
+
+use futures::{StreamExt, TryStreamExt, stream};
+use hyperslab_format::ZarrFormat;
+use hyperslab_index::{Region, Selection, Shape};
+use hyperslab_store::{Get, Put};
+
+use crate::stream::BoxOptions;
+use crate::{Array, Error, Progress, Result};
+
+/// Settings of a copy or comparison.
+#[derive(Debug, Clone)]
+pub struct CopyOptions {
+    /// Bytes that cells in flight may take.
+    pub memory: u64,
+}
+
+impl Default for CopyOptions {
+    fn default() -> Self {
+        CopyOptions { memory: 1 << 30 }
+    }
+}
+
+/// How two arrays compare, cell by cell and bit by bit.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Comparison {
+    /// Cells that were compared.
+    pub cells: u64,
+    /// How many differ.
+    pub differing: u64,
+    /// Coordinates of the first cell that differs, in row-major order.
+    pub first: Option<Vec<u64>>,
+}
+
+impl Comparison {
+    /// True if no cell differs.
+    pub fn equal(&self) -> bool {
+        self.differing == 0
+    }
+}
+
+/// Copies all cells of `from` into `to`, which has the same shape and type but may be laid out and
+/// encoded in any way. Arrays with the same layout are copied object by object, without decoding.
+pub async fn copy_array(
+    from: &Array,
+    to: &Array,
+    options: &CopyOptions,
+    progress: &dyn Progress,
+) -> Result<()> {
+    same_kind(from, to)?;
+    let (a, b) = (from.meta(), to.meta());
+    let cell = a.dtype.cell_bytes().unwrap_or(32);
+    progress.start(a.shape.num_cells() * cell);
+    let same_layout = a.format == ZarrFormat::V3
+        && a.chunk_shape == b.chunk_shape
+        && a.codecs.to_json() == b.codecs.to_json()
+        && a.fill == b.fill;
+    if same_layout {
+        return copy_objects(from, to, options, progress).await;
+    }
+    if a.shape.num_cells() == 0 {
+        return Ok(());
+    }
+    let sides = box_sides(
+        &a.shape,
+        &a.chunk_shape,
+        &b.chunk_shape,
+        cell,
+        options.memory / 4,
+    );
+    if a.dtype.is_variable() {
+        let regions: Vec<Region> = Region::whole(&a.shape).split(&sides).collect();
+        for region in regions {
+            let selection = Selection::region(&region);
+            let strings = from.read_strings(&selection).await?;
+            to.write_strings(&selection, strings).await?;
+            progress.add(region.num_cells() * cell);
+        }
+        return Ok(());
+    }
+    // A quarter for boxes read ahead, a quarter for boxes being written; the session's own bound
+    // holds what is encoded or decoded meanwhile.
+    let boxes = BoxOptions {
+        shape: Some(sides.clone()),
+        memory: options.memory / 4,
+        ..Default::default()
+    };
+    let box_bytes = sides.iter().product::<u64>() * cell;
+    let writers = (options.memory / 4 / box_bytes.max(1)).clamp(1, 16) as usize;
+    from.boxes(boxes)?
+        .map_ok(|piece| async move {
+            let bytes = piece.cells.len() as u64;
+            to.write(&Selection::region(&piece.core), piece.cells)
+                .await?;
+            progress.add(bytes);
+            Ok(())
+        })
+        .try_buffer_unordered(writers)
+        .try_collect()
+        .await
+}
+
+fn same_kind(a: &Array, b: &Array) -> Result<()> {
+    let (left, right) = (a.meta(), b.meta());
+    if left.shape != right.shape || left.dtype != right.dtype {
+        return Err(Error::invalid(format!(
+            "{} is {} {}, but {} is {} {}",
+            a.url(),
+            left.dtype,
+            left.shape,
+            b.url(),
+            right.dtype,
+            right.shape
+        ))
+        .with_hint("shape and data type must be the same"));
+    }
+    Ok(())
+}
+
+/// A box that is a whole number of destination objects along every dimension, and of source
+/// objects as far as memory allows, so that neither side is touched twice.
+fn box_sides(shape: &Shape, from: &Shape, to: &Shape, cell: u64, memory: u64) -> Vec<u64> {
+    let mut sides: Vec<u64> = to
+        .iter()
+        .zip(shape.iter())
+        .map(|(t, n)| *t.min(n).max(&1))
+        .collect();
+    let bytes = |sides: &[u64]| {
+        sides
+            .iter()
+            .try_fold(cell, |n, s| n.checked_mul(*s))
+            .unwrap_or(u64::MAX)
+    };
+    for dim in 0..sides.len() {
+        let aligned = lcm(from[dim], to[dim]).min(shape[dim].max(1));
+        let before = std::mem::replace(&mut sides[dim], aligned);
+        if bytes(&sides) > memory {
+            sides[dim] = before;
+        }
+    }
+    // Small boxes cost more requests than they save memory: grow, along the last dimensions first
+    // since those cells lie together, as long as several boxes still fit.
+    for dim in (0..sides.len()).rev() {
+        while sides[dim] < shape[dim]
+            && bytes(&sides).saturating_mul(2) <= (memory / 4).min(64 << 20)
+        {
+            sides[dim] = (sides[dim] * 2).min(shape[dim]);
+        }
+    }
+    sides
+}
+
+fn lcm(a: u64, b: u64) -> u64 {
+    let (mut x, mut y) = (a.max(1), b.max(1));
+    while y != 0 {
+        (x, y) = (y, x % y);
+    }
+    (a.max(1) / x).saturating_mul(b.max(1))
+}
+
+async fn copy_objects(
+    from: &Array,
+    to: &Array,
+    options: &CopyOptions,
+    progress: &dyn Progress,
+) -> Result<()> {
+    let (a, b) = (from.state(), to.state());
+    let objects = from.chunk_objects().await?;
+    let largest = objects.iter().map(|(_, n)| *n).max().unwrap_or(1).max(1);
+    let at_once = (options.memory / largest).clamp(1, 64) as usize;
+    let total = a.meta.shape.num_cells() * a.meta.dtype.cell_bytes().unwrap_or(32);
+    let share = total / (objects.len() as u64).max(1);
+    let (a, b) = (&a, &b);
+    stream::iter(objects.iter().map(|(index, _)| async move {
+        let got = from
+            .inner()
+            .open
+            .store
+            .get(&a.resolver.key(index), Get::default())
+            .await?;
+        let bytes = got.body.into_bytes()?;
+        let key = b.resolver.key(index);
+        to.forget(&key);
+        to.inner()
+            .open
+            .store
+            .put(&key, vec![bytes], Put::Overwrite)
+            .await?;
+        progress.add(share);
+        Ok::<(), Error>(())
+    }))
+    .buffer_unordered(at_once)
+    .try_collect()
+    .await
+}
+
+/// Compares all cells of two arrays of the same shape and type, bit by bit.
+pub async fn compare_arrays(
+    a: &Array,
+    b: &Array,
+    options: &CopyOptions,
+    progress: &dyn Progress,
+) -> Result<Comparison> {
+    same_kind(a, b)?;
+    let (left, right) = (a.meta(), b.meta());
+    let cell = left.dtype.cell_bytes().unwrap_or(32);
+    progress.start(left.shape.num_cells() * cell);
+    let mut out = Comparison::default();
+    if left.shape.num_cells() == 0 {
+        return Ok(out);
+    }
+    let sides = box_sides(
+        &left.shape,
+        &left.chunk_shape,
+        &right.chunk_shape,
+        cell,
+        options.memory / 4,
+    );
+    let mut first_offset = None;
+    for region in Region::whole(&left.shape).split(&sides) {
+        let selection = Selection::region(&region);
+        let cells = region.num_cells();
+        let differing: Vec<u64> = if left.dtype.is_variable() {
+            let (x, y) =
+                futures::try_join!(a.read_strings(&selection), b.read_strings(&selection))?;
+            (0..cells)
+                .filter(|i| x[*i as usize] != y[*i as usize])
+                .collect()
+        } else {
+            let (x, y) = futures::try_join!(a.read(&selection), b.read(&selection))?;
+            if x == y {
+                Vec::new()
+            } else {
+                let size = cell as usize;
+                let pairs = x.chunks_exact(size).zip(y.chunks_exact(size)).enumerate();
+                pairs
+                    .filter(|(_, (x, y))| x != y)
+                    .map(|(i, _)| i as u64)
+                    .collect()
+            }
+        };
+        out.cells += cells;
+        out.differing += differing.len() as u64;
+        if let Some(at) = differing.first() {
+            let local = Shape::new(region.shape().iter().copied())?.coords_of(*at);
+            let coords: Vec<u64> = local
+                .iter()
+                .zip(region.start())
+                .map(|(l, s)| l + s)
+                .collect();
+            let offset = left.shape.offset_of(&coords);
+            if first_offset.is_none_or(|first| offset < first) {
+                first_offset = Some(offset);
+                out.first = Some(coords);
+            }
+        }
+        progress.add(cells * cell);
+    }
+    Ok(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn boxes_align_with_both_sides_when_memory_allows() {
+        let shape = |s: &[u64]| Shape::new(s.iter().copied()).unwrap();
+        let sides = box_sides(
+            &shape(&[2048, 1024, 1024]),
+            &shape(&[64, 128, 128]),
+            &shape(&[32, 256, 256]),
+            4,
+            64 << 20,
+        );
+        assert_eq!(sides, [64, 256, 256]);
+        let tight = box_sides(&shape(&[100]), &shape(&[7]), &shape(&[10]), 1, 20);
+        assert_eq!(tight, [10]);
+    }
+}

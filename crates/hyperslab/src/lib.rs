@@ -1,0 +1,67 @@
+//! Large multi-dimensional arrays on any object store: open, read, write.
+//!
+//! The facade of the system, above `index`, `store` and `format`. It owns the executor, the
+//! caches and the runtime. Calls are async, on tokio; those that fill or take a borrowed buffer
+//! block, and [`block_on`] runs any of them from ordinary code.
+//!
+//! Invariant: a read returns every cell or an error that names the array and the object, never
+//! fill values in place of an unreadable chunk; a write takes each object from one complete state
+//! to another.
+//!
+//! ```
+//! use hyperslab::{ArraySpec, Bounds, Session, Shape, numpy, parse_slices};
+//!
+//! # fn main() -> hyperslab::Result<()> {
+//! let session = Session::default();
+//! hyperslab::block_on(async {
+//!     let shape = Shape::new([100, 200])?;
+//!     let dtype = numpy::parse_dtype("uint8")?.dtype;
+//!     let spec = ArraySpec::new(shape.clone(), dtype);
+//!     let array = session.create_array("memory://tour/sky.zarr/image", spec, false).await?;
+//!
+//!     let rows = parse_slices("10:12, :", &shape, Bounds::Strict)?;
+//!     array.write(&rows.selection, vec![7; 400]).await?;
+//!     let column = parse_slices("8:14, 5", &shape, Bounds::Strict)?;
+//!     assert_eq!(array.read(&column.selection).await?, [0, 0, 7, 7, 0, 0]);
+//!     Ok(())
+//! })
+//! # }
+//! ```
+
+mod array;
+mod cache;
+mod canvas;
+mod copy;
+mod fetch;
+mod group;
+mod location;
+mod options;
+mod plan;
+mod query;
+mod read;
+mod resize;
+mod runtime;
+mod scatter;
+mod session;
+mod stream;
+mod write;
+
+pub use array::Array;
+pub use copy::{Comparison, CopyOptions, compare_arrays, copy_array};
+pub use group::{Group, Node};
+pub use hyperslab_format::{
+    self as format, ArrayMeta, ArraySpec, ChunkKeys, CodecChain, Compression, DataType, FillValue,
+    GroupMeta, StorePolicy, ZarrFormat, numpy,
+};
+pub use hyperslab_index::{
+    Bounds, CellOrder, ChunkGrid, Error, ErrorKind, Hyperslab, Region, Result, Selection, Shape,
+    Slicing, Target, default_chunks, parse_slices,
+};
+pub use hyperslab_store as store;
+pub use options::{Consolidated, Options, Progress};
+pub use plan::{Plan, Planner, SimplePlanner};
+pub use query::Query;
+pub use resize::Stored;
+pub use runtime::{block_on, handle};
+pub use session::Session;
+pub use stream::{ArrayBox, BoxOptions};

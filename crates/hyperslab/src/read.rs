@@ -1,0 +1,420 @@
+//! The executor of reads: fetch, decode and scatter, many objects at a time.
+//!
+//! Sits between the resolvers and the caller's buffer. Fetches run concurrently on the runtime,
+//! decoding on as many threads as there are cores; bytes in flight are bounded by the session's
+//! memory. Invariant: a read fills every cell of its destination or returns an error that names
+//! the array and the object; an unreadable chunk is never read as fill values.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures::future::try_join;
+use hyperslab_format::{ObjectPieces, Piece, Resolver, Scratch, Source};
+use hyperslab_index::{Selection, Target};
+use hyperslab_store::Body;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::task::JoinSet;
+
+use crate::array::{Array, State};
+use crate::fetch::Fetched;
+use crate::scatter::{Destination, scatter_strings};
+use crate::session::MEMORY_UNIT;
+use crate::{Error, Result, Session, runtime};
+
+/// One array, one selection, one destination.
+#[derive(Debug)]
+pub(crate) struct Job {
+    pub(crate) array: Array,
+    pub(crate) state: Arc<State>,
+    pub(crate) selection: Selection,
+    pub(crate) destination: Destination,
+}
+
+thread_local! {
+    /// The decoded unit and what the codecs need, kept by each thread that decodes.
+    static BUFFERS: RefCell<(Vec<u8>, Vec<u8>, Scratch)> = RefCell::default();
+}
+
+/// Reads several selections, of several arrays, as one query.
+pub(crate) async fn run(session: &Session, jobs: Vec<Job>) -> Result<()> {
+    let arrays: Vec<Array> = jobs.iter().map(|job| job.array.clone()).collect();
+    let verify = async {
+        for array in &arrays {
+            array.verify().await?;
+        }
+        Ok(())
+    };
+    try_join(verify, run_jobs(session, jobs)).await.map(drop)
+}
+
+async fn run_jobs(session: &Session, jobs: Vec<Job>) -> Result<()> {
+    let mut tasks = Tasks::new(session)?;
+    for job in jobs {
+        let job = Arc::new(job);
+        for object in job.state.resolver.objects(&job.selection)? {
+            let permits = tasks
+                .permits(job.array.flight_bytes(&job.state, &object))
+                .await?;
+            let job = job.clone();
+            tasks.spawn(async move {
+                let named = job.array.name_chunk(&object);
+                read_object(&job, object).await.map_err(named)?;
+                drop(permits);
+                Ok(())
+            })?;
+        }
+    }
+    tasks.finish().await
+}
+
+/// A bounded set of tasks; dropping it stops them.
+pub(crate) struct Tasks<T = ()> {
+    set: JoinSet<Result<T>>,
+    handle: tokio::runtime::Handle,
+    session: Session,
+    done: Vec<T>,
+}
+
+impl<T: Send + 'static> Tasks<T> {
+    pub(crate) fn new(session: &Session) -> Result<Self> {
+        Ok(Tasks {
+            set: JoinSet::new(),
+            handle: runtime::handle()?,
+            session: session.clone(),
+            done: Vec::new(),
+        })
+    }
+
+    /// Waits until a request with so many bytes in flight may start.
+    pub(crate) async fn permits(
+        &self,
+        bytes: u64,
+    ) -> Result<(OwnedSemaphorePermit, OwnedSemaphorePermit)> {
+        let inner = self.session.inner();
+        let request = acquire(&inner.requests, 1).await?;
+        let units = bytes
+            .div_ceil(MEMORY_UNIT)
+            .clamp(1, u64::from(inner.memory_units)) as u32;
+        Ok((request, acquire(&inner.memory, units).await?))
+    }
+
+    pub(crate) fn spawn(
+        &mut self,
+        task: impl Future<Output = Result<T>> + Send + 'static,
+    ) -> Result<()> {
+        self.set.spawn_on(task, &self.handle);
+        while let Some(result) = self.set.try_join_next() {
+            self.done.push(flatten(result)?);
+        }
+        Ok(())
+    }
+
+    pub(crate) async fn finish(self) -> Result<()> {
+        self.results().await.map(drop)
+    }
+
+    pub(crate) async fn results(mut self) -> Result<Vec<T>> {
+        while let Some(result) = self.set.join_next().await {
+            self.done.push(flatten(result)?);
+        }
+        Ok(self.done)
+    }
+}
+
+fn flatten<T>(result: std::result::Result<Result<T>, tokio::task::JoinError>) -> Result<T> {
+    result.unwrap_or_else(|e| {
+        Err(if e.is_panic() {
+            Error::internal("a task panicked").with_hint("please report this")
+        } else {
+            Error::unavailable("the operation was cancelled")
+        })
+    })
+}
+
+async fn acquire(semaphore: &Arc<Semaphore>, n: u32) -> Result<OwnedSemaphorePermit> {
+    semaphore
+        .clone()
+        .acquire_many_owned(n)
+        .await
+        .map_err(|_| Error::internal("a session's semaphore was closed"))
+}
+
+/// Runs work that keeps a core busy, at most as many at a time as there are cores.
+pub(crate) async fn on_core<T: Send + 'static>(
+    session: &Session,
+    work: impl FnOnce() -> Result<T> + Send + 'static,
+) -> Result<T> {
+    let permit = acquire(&session.inner().cpu, 1).await?;
+    let task = tokio::task::spawn_blocking(move || {
+        let answer = work();
+        drop(permit);
+        answer
+    });
+    flatten(task.await)
+}
+
+async fn read_object(job: &Arc<Job>, mut object: ObjectPieces) -> Result<()> {
+    let fetched = job.array.fetch(&job.state, &mut object).await?;
+    let session = &job.array.inner().session;
+    // The units of a shard are decoded by all cores; a plain chunk is one unit.
+    let lanes = session.options().cores.clamp(1, object.pieces.len().max(1));
+    let fetched = Arc::new(prepare(&job.state, fetched)?);
+    if lanes == 1 {
+        let job = job.clone();
+        return on_core(session, move || deliver(&job, &object.pieces, &fetched)).await;
+    }
+    let per_lane = object.pieces.len().div_ceil(lanes);
+    let mut pieces = object.pieces;
+    let mut work = Vec::with_capacity(lanes);
+    while !pieces.is_empty() {
+        let rest = pieces.split_off(per_lane.min(pieces.len()));
+        let mine = std::mem::replace(&mut pieces, rest);
+        let (job, fetched) = (job.clone(), fetched.clone());
+        work.push(on_core(session, move || deliver(&job, &mine, &fetched)));
+    }
+    futures::future::try_join_all(work).await.map(drop)
+}
+
+/// What decoding starts from.
+enum Ready {
+    Absent,
+    /// A raw chunk, whose cells are scattered straight from the response.
+    Raw(Vec<(u64, Body)>),
+    /// One encoded unit.
+    Unit(Body),
+    /// A shard with its index, whole or some ranges of it.
+    Shard(Option<hyperslab_format::ShardIndex>, Vec<(u64, Body)>),
+}
+
+fn prepare(state: &State, fetched: Fetched) -> Result<Ready> {
+    let sharding = state.meta.codecs.sharding();
+    let whole_raw = |len: u64| {
+        if len == state.unit_bytes() as u64 {
+            Ok(())
+        } else {
+            Err(Error::data(format!(
+                "the object has {len} bytes, but a chunk of shape {} and type {} has {}",
+                state.unit,
+                state.meta.dtype,
+                state.unit_bytes()
+            ))
+            .with_hint("the object was truncated or written with other metadata"))
+        }
+    };
+    Ok(match (fetched, sharding) {
+        (Fetched::Absent, _) => Ready::Absent,
+        (Fetched::Whole(body), Some(sharding)) => {
+            let n = sharding.index_bytes();
+            let len = body.len();
+            if len < n {
+                return Err(Error::data(format!(
+                    "the shard has {len} bytes, fewer than its index alone ({n})"
+                )));
+            }
+            let mut index = vec![0; n as usize];
+            let at = if sharding.index_at_start() {
+                0
+            } else {
+                len - n
+            };
+            body.read_at(at, &mut index)?;
+            Ready::Shard(Some(sharding.decode_index(&index, len)?), vec![(0, body)])
+        }
+        (Fetched::Ranges(bodies), Some(_)) => Ready::Shard(None, bodies),
+        (Fetched::Whole(body), None) if state.meta.codecs.is_raw() => {
+            whole_raw(body.len())?;
+            Ready::Raw(vec![(0, body)])
+        }
+        (Fetched::Whole(body), None) => Ready::Unit(body),
+        (Fetched::Ranges(mut bodies), None) => {
+            if !state.meta.codecs.is_raw() {
+                for (_, body) in &mut bodies {
+                    let mut cells = std::mem::take(body).into_bytes()?.to_vec();
+                    state.meta.codecs.fix_order(&mut cells);
+                    *body = Bytes::from(cells).into();
+                }
+            }
+            Ready::Raw(bodies)
+        }
+    })
+}
+
+/// Decodes pieces and scatters their cells. Runs on a thread for work.
+fn deliver(job: &Job, pieces: &[Piece], ready: &Ready) -> Result<()> {
+    let (state, out) = (&*job.state, &job.destination);
+    let fill = state.meta.fill.bytes();
+    for piece in pieces {
+        match ready {
+            Ready::Absent => out.scatter_fill(fill, &piece.part, &state.order)?,
+            Ready::Raw(bodies) => out.scatter_body(bodies, &piece.part, &state.order)?,
+            Ready::Unit(body) => decode_unit(state, out, piece, body, 0..body.len())?,
+            Ready::Shard(index, bodies) => {
+                let range = match (&piece.source, index) {
+                    (Source::Range(range), _) => Some(range.clone()),
+                    (Source::Inner(i), Some(index)) => index.get(*i),
+                    (Source::Fill, _) => None,
+                    _ => return Err(Error::internal("a shard's piece was not located")),
+                };
+                let Some(range) = range else {
+                    out.scatter_fill(fill, &piece.part, &state.order)?;
+                    continue;
+                };
+                let (start, body) = bodies
+                    .iter()
+                    .find(|(start, body)| *start <= range.start && range.end <= start + body.len())
+                    .ok_or_else(|| Error::internal("a shard's piece was not fetched"))?;
+                decode_unit(
+                    state,
+                    out,
+                    piece,
+                    body,
+                    range.start - start..range.end - start,
+                )?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn decode_unit(
+    state: &State,
+    out: &Destination,
+    piece: &Piece,
+    body: &Body,
+    range: std::ops::Range<u64>,
+) -> Result<()> {
+    BUFFERS.with_borrow_mut(|(encoded, cells, scratch)| {
+        let len = (range.end - range.start) as usize;
+        let input: &[u8] = match body {
+            Body::Memory(segments) if segments.len() == 1 => {
+                &segments[0][range.start as usize..range.end as usize]
+            }
+            other => {
+                grow(encoded, len);
+                other.read_at(range.start, &mut encoded[..len])?;
+                &encoded[..len]
+            }
+        };
+        let chain = state.meta.unit_codecs();
+        if chain.is_raw() && input.len() == state.unit_bytes() {
+            return out.scatter(input, &piece.part, &state.order);
+        }
+        let want = state.unit_bytes();
+        let fill = state.meta.fill.bytes();
+        let decode = |cells: &mut [u8], scratch: &mut Scratch| {
+            chain.decode(input, cells, &state.stored, fill, scratch)
+        };
+        if let Some(place) = out.contiguous(&piece.part, &state.order, want) {
+            return out.with_slice(place, want, |slice| decode(slice, scratch));
+        }
+        grow(cells, want);
+        decode(&mut cells[..want], scratch)?;
+        out.scatter(&cells[..want], &piece.part, &state.order)
+    })
+}
+
+/// Buffers only grow, and what is in them is overwritten: no time goes into zeroing them.
+fn grow(buffer: &mut Vec<u8>, len: usize) {
+    if buffer.len() < len {
+        buffer.resize(len, 0);
+    }
+}
+
+/// Reads a selection of strings.
+pub(crate) async fn run_strings(
+    array: &Array,
+    state: Arc<State>,
+    selection: &Selection,
+) -> Result<Vec<Bytes>> {
+    array.verify().await?;
+    let shape = selection.result_shape(&state.meta.shape);
+    let target = Target::packed(&shape[..]);
+    let mut tasks: Tasks<Vec<(Piece, Vec<Bytes>)>> = Tasks::new(&array.inner().session)?;
+    for mut object in state.resolver.objects(selection)? {
+        let permits = tasks.permits(array.flight_bytes(&state, &object)).await?;
+        let (array, state) = (array.clone(), state.clone());
+        tasks.spawn(async move {
+            let named = array.name_chunk(&object);
+            let answer = async {
+                let fetched = array.fetch(&state, &mut object).await?;
+                let session = array.inner().session.clone();
+                on_core(&session, move || strings_of(&state, object, fetched)).await
+            };
+            let answer = answer.await.map_err(named)?;
+            drop(permits);
+            Ok(answer)
+        })?;
+    }
+    let mut out = vec![Bytes::new(); shape.num_cells() as usize];
+    for (piece, cells) in tasks.results().await?.into_iter().flatten() {
+        scatter_strings(&mut out, &target, &cells, &piece.part, &state.order)?;
+    }
+    Ok(out)
+}
+
+fn strings_of(
+    state: &State,
+    object: ObjectPieces,
+    fetched: Fetched,
+) -> Result<Vec<(Piece, Vec<Bytes>)>> {
+    let fill = state.meta.fill.bytes();
+    let chain = state.meta.unit_codecs();
+    let count = state.unit.num_cells() as usize;
+    let empty = || vec![Bytes::copy_from_slice(fill); count];
+    let ready = prepare(state, fetched)?;
+    let mut out = Vec::with_capacity(object.pieces.len());
+    for piece in object.pieces {
+        let cells = match &ready {
+            Ready::Absent => empty(),
+            Ready::Unit(body) => {
+                chain.decode_strings(body.clone().into_bytes()?, &state.stored, fill)?
+            }
+            Ready::Raw(_) => return Err(Error::internal("strings were read as raw cells")),
+            Ready::Shard(index, bodies) => {
+                let range = match (&piece.source, index) {
+                    (Source::Range(range), _) => Some(range.clone()),
+                    (Source::Inner(i), Some(index)) => index.get(*i),
+                    _ => None,
+                };
+                match range {
+                    None => empty(),
+                    Some(range) => {
+                        let mut bytes = vec![0; (range.end - range.start) as usize];
+                        let (start, body) = bodies
+                            .iter()
+                            .find(|(s, b)| *s <= range.start && range.end <= s + b.len())
+                            .ok_or_else(|| Error::internal("a shard's piece was not fetched"))?;
+                        body.read_at(range.start - start, &mut bytes)?;
+                        chain.decode_strings(bytes.into(), &state.stored, fill)?
+                    }
+                }
+            }
+        };
+        out.push((piece, cells));
+    }
+    Ok(out)
+}
+
+impl Array {
+    /// Bytes that reading an object holds at a time, roughly: encoded and decoded.
+    pub(crate) fn flight_bytes(&self, state: &State, object: &ObjectPieces) -> u64 {
+        let unit = state.unit_bytes() as u64;
+        if self.inner().open.lazy && state.meta.unit_codecs().is_raw() {
+            return MEMORY_UNIT;
+        }
+        unit.saturating_mul(object.pieces.len() as u64)
+            .saturating_add(unit)
+    }
+
+    /// Names array, chunk and object in an error.
+    pub(crate) fn name_chunk(&self, object: &ObjectPieces) -> impl Fn(Error) -> Error + use<> {
+        let name = format!(
+            "{}, chunk {:?}, object {}",
+            self.url(),
+            object.chunk,
+            object.key
+        );
+        move |e| e.context(&name)
+    }
+}

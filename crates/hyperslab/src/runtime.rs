@@ -1,0 +1,54 @@
+//! One async runtime per process, made on first use.
+//!
+//! Keyed by process id: a forked child (a PyTorch worker, say) inherits memory but no threads, so
+//! it must not use its parent's runtime and makes one of its own.
+
+use std::future::Future;
+use std::sync::Mutex;
+
+use tokio::runtime::{Builder, Handle, Runtime};
+
+use crate::{Error, Result};
+
+static RUNTIME: Mutex<Option<(u32, &'static Runtime)>> = Mutex::new(None);
+
+/// A handle of this process' runtime.
+pub fn handle() -> Result<Handle> {
+    let mut slot = RUNTIME
+        .lock()
+        .map_err(|_| Error::internal("the runtime's lock is poisoned"))?;
+    let pid = std::process::id();
+    if let Some((owner, runtime)) = *slot
+        && owner == pid
+    {
+        return Ok(runtime.handle().clone());
+    }
+    let runtime = Builder::new_multi_thread()
+        .worker_threads(cores().max(2))
+        .max_blocking_threads(64)
+        .thread_name("hyperslab")
+        .enable_all()
+        .build()
+        .map_err(|e| Error::unavailable(format!("no threads could be started: {e}")))?;
+    // Leaked on purpose: it lives as long as the process, and dropping a parent's runtime in a
+    // forked child would wait for threads that do not exist there.
+    let runtime: &'static Runtime = Box::leak(Box::new(runtime));
+    *slot = Some((pid, runtime));
+    Ok(runtime.handle().clone())
+}
+
+/// Runs a future to its end on this process' runtime, from a thread that is not part of one.
+pub fn block_on<T>(future: impl Future<Output = Result<T>>) -> Result<T> {
+    if Handle::try_current().is_ok() {
+        return Err(
+            Error::invalid("a blocking call was made inside an async task")
+                .with_hint("use the async method, or call from a thread of your own"),
+        );
+    }
+    handle()?.block_on(future)
+}
+
+/// How many cores this process may use.
+pub(crate) fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}

@@ -1,0 +1,393 @@
+//! Moves cells between stored chunks and the caller's buffer.
+//!
+//! The inner loop of every read and write. Decoded chunks are copied cell run by cell run; raw
+//! chunks on local disk are read straight into their rows, without a buffer in between.
+
+use std::io::IoSliceMut;
+
+use bytes::Bytes;
+use hyperslab_index::{CellOrder, Part, StridedCopy, Target};
+use hyperslab_store::Body;
+
+use crate::canvas::{Access, Canvas};
+use crate::{Error, Result};
+
+/// Pieces of at least this size are read from a file straight into their place.
+const DIRECT: usize = 2048;
+/// Smaller pieces are cut out of a window of this size.
+const WINDOW: usize = 256 << 10;
+/// The kernel takes at most so many buffers in one call.
+const MAX_BUFFERS: usize = 1024;
+
+/// Where the cells of a query's result lie.
+#[derive(Debug, Clone)]
+pub(crate) struct Destination {
+    pub(crate) canvas: Canvas,
+    pub(crate) target: Target,
+    pub(crate) cell: usize,
+}
+
+fn outside() -> Error {
+    Error::internal("a cell would land outside the caller's buffer")
+}
+
+fn closed() -> Error {
+    Error::unavailable("the read was cancelled")
+}
+
+impl Destination {
+    fn access(&self) -> Result<Access<'_>> {
+        self.canvas.access().ok_or_else(closed)
+    }
+
+    /// Copies the selected cells of a decoded chunk to their places.
+    pub(crate) fn scatter(&self, cells: &[u8], part: &Part, order: &CellOrder) -> Result<()> {
+        let access = self.access()?;
+        for copy in part.copies(order, &self.target) {
+            let ok = match (copy.len as usize * self.cell, copy.count) {
+                (1, 2..) => strided::<1>(&access, cells, &copy),
+                (2, 2..) => strided::<2>(&access, cells, &copy),
+                (4, 2..) => strided::<4>(&access, cells, &copy),
+                (8, 2..) => strided::<8>(&access, cells, &copy),
+                (16, 2..) => strided::<16>(&access, cells, &copy),
+                (len, _) => pieces(&copy, self.cell).all(|(src, dst)| {
+                    cells
+                        .get(src..src + len)
+                        .is_some_and(|piece| access.put(dst, piece))
+                }),
+            };
+            if !ok {
+                return Err(outside());
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes one value into all cells of a part.
+    pub(crate) fn scatter_fill(&self, fill: &[u8], part: &Part, order: &CellOrder) -> Result<()> {
+        let access = self.access()?;
+        let value = FillSpan::new(fill);
+        for copy in part.copies(order, &self.target) {
+            let len = copy.len as usize * self.cell;
+            for (_, dst) in pieces(&copy, self.cell) {
+                value.write(access.slice_mut(dst, len).ok_or_else(outside)?);
+            }
+        }
+        Ok(())
+    }
+
+    /// Copies the selected cells of a raw chunk to their places, straight from the response.
+    /// `base` is the offset of the body's first byte in the chunk.
+    pub(crate) fn scatter_body(
+        &self,
+        bodies: &[(u64, Body)],
+        part: &Part,
+        order: &CellOrder,
+    ) -> Result<()> {
+        if let [(0, Body::Memory(segments))] = bodies
+            && let [only] = segments.as_slice()
+        {
+            return self.scatter(only, part, order);
+        }
+        let access = self.access()?;
+        let mut reader = PieceReader::new(bodies);
+        for copy in part.copies(order, &self.target) {
+            let len = copy.len as usize * self.cell;
+            // Pieces that follow each other in the file are one vectored read.
+            if len >= DIRECT && (copy.count == 1 || copy.src_step == copy.len) {
+                reader.read_rows(&access, &copy, self.cell)?;
+                continue;
+            }
+            for (src, dst) in pieces(&copy, self.cell) {
+                reader.read(src as u64, access.slice_mut(dst, len).ok_or_else(outside)?)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Copies the selected cells from their places into the buffer of a chunk.
+    pub(crate) fn gather(&self, cells: &mut [u8], part: &Part, order: &CellOrder) -> Result<()> {
+        let access = self.access()?;
+        for copy in part.copies(order, &self.target) {
+            let len = copy.len as usize * self.cell;
+            for (src, dst) in pieces(&copy, self.cell) {
+                let from = access.slice(dst, len).ok_or_else(outside)?;
+                cells
+                    .get_mut(src..src + len)
+                    .ok_or_else(outside)?
+                    .copy_from_slice(from);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// (stored offset, destination offset) of each piece, in bytes.
+#[inline]
+fn pieces(copy: &StridedCopy, cell: usize) -> impl Iterator<Item = (usize, usize)> + use<> {
+    let (src, dst) = (copy.src as usize * cell, copy.dst as usize * cell);
+    let (src_step, dst_step) = (copy.src_step as usize * cell, copy.dst_step as usize * cell);
+    (0..copy.count as usize).map(move |k| (src + k * src_step, dst + k * dst_step))
+}
+
+/// Pieces of a width known to the compiler: single cells of strided or transposed selections.
+fn strided<const W: usize>(access: &Access<'_>, cells: &[u8], copy: &StridedCopy) -> bool {
+    pieces(copy, W / (copy.len as usize).max(1)).all(|(src, dst)| {
+        cells
+            .get(src..)
+            .and_then(|rest| rest.first_chunk::<W>())
+            .is_some_and(|piece| access.put(dst, piece))
+    })
+}
+
+/// Scatters strings: a cell is one byte string.
+pub(crate) fn scatter_strings(
+    out: &mut [Bytes],
+    target: &Target,
+    cells: &[Bytes],
+    part: &Part,
+    order: &CellOrder,
+) -> Result<()> {
+    for copy in part.copies(order, target) {
+        let len = copy.len as usize;
+        for (src, dst) in pieces(&copy, 1) {
+            let from = cells.get(src..src + len).ok_or_else(outside)?;
+            out.get_mut(dst..dst + len)
+                .ok_or_else(outside)?
+                .clone_from_slice(from);
+        }
+    }
+    Ok(())
+}
+
+/// Gathers strings into the buffer of a chunk.
+pub(crate) fn gather_strings(
+    cells: &mut [Bytes],
+    target: &Target,
+    from: &[Bytes],
+    part: &Part,
+    order: &CellOrder,
+) -> Result<()> {
+    for copy in part.copies(order, target) {
+        let len = copy.len as usize;
+        for (src, dst) in pieces(&copy, 1) {
+            let source = from.get(dst..dst + len).ok_or_else(outside)?;
+            cells
+                .get_mut(src..src + len)
+                .ok_or_else(outside)?
+                .clone_from_slice(source);
+        }
+    }
+    Ok(())
+}
+
+/// A run of fill cells that is copied instead of being made anew for every row.
+struct FillSpan {
+    span: Vec<u8>,
+}
+
+impl FillSpan {
+    fn new(fill: &[u8]) -> Self {
+        let span = if fill.iter().all(|b| *b == fill[0]) {
+            fill[..fill.len().min(1)].to_vec()
+        } else {
+            fill.repeat(4096usize.div_ceil(fill.len().max(1)))
+        };
+        FillSpan { span }
+    }
+
+    fn write(&self, out: &mut [u8]) {
+        match self.span.as_slice() {
+            [] => {}
+            [byte] => out.fill(*byte),
+            span => out
+                .chunks_mut(span.len())
+                .for_each(|c| c.copy_from_slice(&span[..c.len()])),
+        }
+    }
+}
+
+/// Reads pieces of a chunk out of the responses that hold it.
+struct PieceReader<'a> {
+    bodies: &'a [(u64, Body)],
+    /// The body that served the last piece: the next one is most likely there too.
+    at: usize,
+    /// Where the segment that served the last piece starts, and which it is.
+    segment: (u64, usize),
+    window: Vec<u8>,
+    window_start: u64,
+}
+
+impl<'a> PieceReader<'a> {
+    fn new(bodies: &'a [(u64, Body)]) -> Self {
+        PieceReader {
+            bodies,
+            at: 0,
+            segment: (0, 0),
+            window: Vec::new(),
+            window_start: 0,
+        }
+    }
+
+    /// Finds the body that holds the bytes at `offset` of the chunk.
+    fn find(&mut self, offset: u64, len: usize) -> Result<(u64, &'a Body)> {
+        let holds = |(start, body): &(u64, Body)| {
+            *start <= offset && offset + len as u64 <= *start + body.len()
+        };
+        if !self.bodies.get(self.at).is_some_and(holds) {
+            self.segment = (0, 0);
+            self.window.clear();
+            self.at = self.bodies.iter().position(holds).ok_or_else(|| {
+                let have: Vec<String> = self
+                    .bodies
+                    .iter()
+                    .map(|(start, body)| format!("{start}..{}", start + body.len()))
+                    .collect();
+                Error::data(format!(
+                    "the chunk is too short: bytes {offset}..{} are wanted, {} were read",
+                    offset + len as u64,
+                    have.join(", ")
+                ))
+            })?;
+        }
+        let (start, body) = &self.bodies[self.at];
+        Ok((offset - start, body))
+    }
+
+    fn read(&mut self, offset: u64, out: &mut [u8]) -> Result<()> {
+        let (offset, body) = self.find(offset, out.len())?;
+        match body {
+            Body::Memory(segments) => self.read_segments(segments, offset, out),
+            file if out.len() >= DIRECT => file.read_at(offset, out),
+            file => {
+                let inside = offset >= self.window_start
+                    && offset + out.len() as u64 <= self.window_start + self.window.len() as u64;
+                if !inside {
+                    let len = WINDOW.min((file.len() - offset) as usize);
+                    self.window.resize(len, 0);
+                    file.read_at(offset, &mut self.window)?;
+                    self.window_start = offset;
+                }
+                let from = (offset - self.window_start) as usize;
+                out.copy_from_slice(&self.window[from..from + out.len()]);
+                Ok(())
+            }
+        }
+    }
+
+    fn read_segments(
+        &mut self,
+        segments: &[Bytes],
+        mut offset: u64,
+        mut out: &mut [u8],
+    ) -> Result<()> {
+        let (mut start, mut i) = self.segment;
+        if offset < start {
+            (start, i) = (0, 0);
+        }
+        while let Some(segment) = segments.get(i) {
+            let end = start + segment.len() as u64;
+            if offset < end {
+                let from = (offset - start) as usize;
+                let n = out.len().min(segment.len() - from);
+                let (now, rest) = out.split_at_mut(n);
+                now.copy_from_slice(&segment[from..from + n]);
+                out = rest;
+                offset += n as u64;
+                if out.is_empty() {
+                    self.segment = (start, i);
+                    return Ok(());
+                }
+            }
+            (start, i) = (end, i + 1);
+        }
+        if out.is_empty() {
+            Ok(())
+        } else {
+            Err(Error::data("the chunk is too short"))
+        }
+    }
+
+    /// Reads rows that follow each other in the chunk into their places.
+    fn read_rows(&mut self, access: &Access<'_>, copy: &StridedCopy, cell: usize) -> Result<()> {
+        let len = copy.len as usize * cell;
+        let total = len * copy.count as usize;
+        let (offset, body) = self.find(copy.src * cell as u64, total)?;
+        let Body::File { file, range } = body else {
+            for (src, dst) in pieces(copy, cell) {
+                self.read(src as u64, access.slice_mut(dst, len).ok_or_else(outside)?)?;
+            }
+            return Ok(());
+        };
+        let mut at = range.start + offset;
+        let mut rows = pieces(copy, cell);
+        loop {
+            let mut buffers = Vec::with_capacity(MAX_BUFFERS.min(copy.count as usize));
+            for (_, dst) in rows.by_ref().take(MAX_BUFFERS) {
+                buffers.push(IoSliceMut::new(
+                    access.slice_mut(dst, len).ok_or_else(outside)?,
+                ));
+            }
+            if buffers.is_empty() {
+                return Ok(());
+            }
+            let want = len * buffers.len();
+            read_vectored(file, &mut buffers, at, want)?;
+            at += want as u64;
+        }
+    }
+}
+
+/// Fills all buffers from `at` on; the kernel may deliver less than asked for at a time.
+fn read_vectored(
+    file: &std::fs::File,
+    mut buffers: &mut [IoSliceMut<'_>],
+    mut at: u64,
+    mut want: usize,
+) -> Result<()> {
+    while want > 0 {
+        match rustix::io::preadv(file, buffers, at) {
+            Ok(0) => return Err(Error::data("the file became shorter while it was read")),
+            Ok(n) => {
+                want -= n;
+                at += n as u64;
+                IoSliceMut::advance_slices(&mut buffers, n);
+            }
+            Err(rustix::io::Errno::INTR) => {}
+            Err(e) => {
+                return Err(
+                    Error::unavailable(format!("the file could not be read: {e}")).with_source(e),
+                );
+            }
+        }
+    }
+    Ok(())
+}
+
+impl Destination {
+    /// Where a part lies in the buffer, if it is a whole unit in one piece: such a unit is decoded
+    /// straight into its place.
+    pub(crate) fn contiguous(
+        &self,
+        part: &Part,
+        order: &CellOrder,
+        unit_bytes: usize,
+    ) -> Option<usize> {
+        let mut copies = part.copies(order, &self.target);
+        let first = copies.next()?;
+        let one =
+            first.count == 1 && first.src == 0 && first.len as usize * self.cell == unit_bytes;
+        (one && copies.next().is_none()).then_some(first.dst as usize * self.cell)
+    }
+
+    /// Lets `work` fill the bytes at `offset`.
+    pub(crate) fn with_slice(
+        &self,
+        offset: usize,
+        len: usize,
+        work: impl FnOnce(&mut [u8]) -> Result<()>,
+    ) -> Result<()> {
+        let access = self.access()?;
+        work(access.slice_mut(offset, len).ok_or_else(outside)?)
+    }
+}

@@ -1,0 +1,268 @@
+//! Sessions: settings, caches and limits that the arrays opened through it share.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Mutex};
+
+use hyperslab_format as format;
+use hyperslab_format::{ArraySpec, GroupMeta, Loaded, StorePolicy};
+use hyperslab_store::{MeterHandle, MeterSnapshot, StoreKind, StoreRef};
+use serde_json::{Map, Value};
+use tokio::sync::Semaphore;
+
+use crate::cache::{ChunkCache, IndexCache};
+use crate::location::Location;
+use crate::plan::{Planner, SimplePlanner};
+use crate::{Array, Consolidated, Error, Group, Node, Options, Progress, Result};
+
+/// Memory is counted in units of this many bytes, since semaphores count in 32 bits.
+pub(crate) const MEMORY_UNIT: u64 = 4096;
+/// Bytes of shard indexes that are kept.
+const INDEX_CACHE: u64 = 64 << 20;
+
+/// Settings, caches and limits. Cheap to clone; clones share everything.
+#[derive(Clone)]
+pub struct Session(Arc<Inner>);
+
+pub(crate) struct Inner {
+    pub(crate) options: Options,
+    pub(crate) planner: Box<dyn Planner>,
+    pub(crate) chunks: ChunkCache,
+    pub(crate) indexes: IndexCache,
+    pub(crate) memory: Arc<Semaphore>,
+    pub(crate) memory_units: u32,
+    pub(crate) requests: Arc<Semaphore>,
+    pub(crate) cpu: Arc<Semaphore>,
+    stores: Mutex<HashMap<String, OpenStore>>,
+}
+
+/// A store as the session opened it.
+#[derive(Clone)]
+pub(crate) struct OpenStore {
+    pub(crate) store: StoreRef,
+    pub(crate) meter: MeterHandle,
+    pub(crate) policy: StorePolicy,
+    /// Bodies are open files that are read where needed.
+    pub(crate) lazy: bool,
+}
+
+impl fmt::Debug for Session {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Session")
+            .field("options", &self.0.options)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Default for Session {
+    fn default() -> Self {
+        Session::new(Options::default())
+    }
+}
+
+impl Session {
+    /// A session with these settings.
+    pub fn new(options: Options) -> Self {
+        let planner = Box::new(SimplePlanner::new(&options));
+        Self::with_planner(options, planner)
+    }
+
+    /// A session whose reads are planned by `planner`.
+    pub fn with_planner(options: Options, planner: Box<dyn Planner>) -> Self {
+        let memory_units = (options.memory / MEMORY_UNIT).clamp(1, 1 << 28) as u32;
+        Session(Arc::new(Inner {
+            planner,
+            chunks: ChunkCache::new(options.cache_bytes, options.cache_fresh),
+            indexes: IndexCache::new(INDEX_CACHE, options.cache_fresh),
+            memory: Arc::new(Semaphore::new(memory_units as usize)),
+            memory_units,
+            requests: Arc::new(Semaphore::new(options.concurrency.max(1))),
+            cpu: Arc::new(Semaphore::new(options.cores.max(1))),
+            stores: Mutex::new(HashMap::new()),
+            options,
+        }))
+    }
+
+    pub(crate) fn inner(&self) -> &Inner {
+        &self.0
+    }
+
+    /// The settings.
+    pub fn options(&self) -> &Options {
+        &self.0.options
+    }
+
+    /// What was asked of each store so far: (URL, counts).
+    pub fn meters(&self) -> Vec<(String, MeterSnapshot)> {
+        let Ok(stores) = self.0.stores.lock() else {
+            return Vec::new();
+        };
+        let mut all: Vec<_> = stores
+            .iter()
+            .map(|(url, open)| (url.clone(), open.meter.snapshot()))
+            .collect();
+        all.sort_by(|a, b| a.0.cmp(&b.0));
+        all
+    }
+
+    /// Uses `store` for everything below `url`, instead of opening it: for stores that wrap others
+    /// in ways a URL cannot say.
+    pub fn mount(&self, url: &str, store: StoreRef) {
+        let policy = StorePolicy::LOCAL;
+        if let Ok(mut stores) = self.0.stores.lock() {
+            stores.insert(
+                url.to_owned(),
+                OpenStore {
+                    store,
+                    meter: MeterHandle::default(),
+                    policy,
+                    lazy: false,
+                },
+            );
+        }
+    }
+
+    pub(crate) async fn store(&self, url: &str) -> Result<OpenStore> {
+        let found = |stores: &HashMap<String, OpenStore>| stores.get(url).cloned();
+        if let Some(open) = self.0.stores.lock().ok().as_deref().and_then(found) {
+            return Ok(open);
+        }
+        let opened = hyperslab_store::open_with(url, &hyperslab_store::Options::default())?;
+        let policy = match opened.kind {
+            StoreKind::File | StoreKind::Memory => StorePolicy::LOCAL,
+            _ => StorePolicy::CLOUD,
+        };
+        let lazy = matches!(opened.kind, StoreKind::File);
+        let open = OpenStore {
+            store: opened.store,
+            meter: opened.meter,
+            policy,
+            lazy,
+        };
+        if let Ok(mut stores) = self.0.stores.lock() {
+            return Ok(stores.entry(url.to_owned()).or_insert(open).clone());
+        }
+        Ok(open)
+    }
+
+    /// Opens the array or group at a URL: one request if it has metadata of its own there.
+    pub async fn open(&self, url: &str) -> Result<Node> {
+        let location = Location::parse(url)?;
+        let open = self.store(&location.root).await?;
+        if location.path.is_empty() || self.options().consolidated == Consolidated::Ignore {
+            let loaded = format::load(&*open.store, &location.path).await?;
+            return Node::from_loaded(self, open, &location, loaded, false);
+        }
+        self.open_below_root(open, &location).await
+    }
+
+    /// A node below a root: its own metadata, which is one request too and always right.
+    async fn open_below_root(&self, open: OpenStore, location: &Location) -> Result<Node> {
+        let loaded = format::load(&*open.store, &location.path).await?;
+        Node::from_loaded(self, open, location, loaded, false)
+    }
+
+    /// Opens an array; a group is an error.
+    pub async fn open_array(&self, url: &str) -> Result<Array> {
+        match self.open(url).await? {
+            Node::Array(array) => Ok(array),
+            Node::Group(_) => Err(Error::invalid(format!("{url} is a group, not an array"))
+                .with_hint("list its arrays with `hyperslab ls`")),
+        }
+    }
+
+    /// Opens a group; an array is an error.
+    pub async fn open_group(&self, url: &str) -> Result<Group> {
+        match self.open(url).await? {
+            Node::Group(group) => Ok(group),
+            Node::Array(_) => Err(Error::invalid(format!("{url} is an array, not a group"))),
+        }
+    }
+
+    /// Creates an array, and the groups above it. What is there is an error unless `overwrite`.
+    pub async fn create_array(&self, url: &str, spec: ArraySpec, overwrite: bool) -> Result<Array> {
+        let (open, location) = self.place(url).await?;
+        let meta = spec.build(&open.policy)?;
+        self.clear(&open, &location, overwrite).await?;
+        let json = meta.to_json();
+        format::save_node(&*open.store, &location.path, &json).await?;
+        let loaded = format::load(&*open.store, &location.path).await?;
+        match Node::from_loaded(self, open, &location, loaded, false)? {
+            Node::Array(array) => Ok(array),
+            Node::Group(_) => Err(Error::conflict(format!(
+                "another writer put a group at {url}"
+            ))),
+        }
+    }
+
+    /// Creates a group, and those above it; a group that is there is opened.
+    pub async fn create_group(&self, url: &str, attributes: Map<String, Value>) -> Result<Group> {
+        let (open, location) = self.place(url).await?;
+        let mut meta = if location.path.is_empty() {
+            GroupMeta::root()
+        } else {
+            GroupMeta::default()
+        };
+        meta.attributes = attributes;
+        format::save_group(&*open.store, &location.path, &meta).await?;
+        let loaded = format::load(&*open.store, &location.path).await?;
+        match Node::from_loaded(self, open, &location, loaded, false)? {
+            Node::Group(group) => Ok(group),
+            Node::Array(_) => Err(Error::conflict(format!(
+                "another writer put an array at {url}"
+            ))),
+        }
+    }
+
+    /// Removes an array or a group with all below it; returns how many objects went.
+    pub async fn remove(&self, url: &str, progress: &dyn Progress) -> Result<u64> {
+        let (open, location) = self.place(url).await?;
+        let Loaded { .. } = format::load(&*open.store, &location.path).await?;
+        let mut seen = 0;
+        format::remove_node(&*open.store, &location.path, |removed| {
+            progress.add(removed - seen);
+            seen = removed;
+        })
+        .await
+    }
+
+    /// Where a node that is about to change lives, with the root of its hierarchy found, so that
+    /// consolidated copies above it can be kept in step.
+    async fn place(&self, url: &str) -> Result<(OpenStore, Location)> {
+        let mut location = Location::parse(url)?;
+        format::check_path(&location.path)?;
+        if location.path.is_empty() {
+            while let Some(parent) = location.up() {
+                let open = self.store(&parent.root).await?;
+                match format::load(&*open.store, "").await {
+                    Ok(Loaded {
+                        node: format::Node::Group(_),
+                        ..
+                    }) => location = parent,
+                    _ => break,
+                }
+            }
+        }
+        Ok((self.store(&location.root).await?, location))
+    }
+
+    /// Makes sure that nothing is left where a new array goes: stale chunks would become its data.
+    async fn clear(&self, open: &OpenStore, location: &Location, overwrite: bool) -> Result<()> {
+        let (entries, _) = match open.store.list(&location.path, None).await {
+            Ok(page) => page,
+            Err(e) if e.is_not_found() => return Ok(()),
+            Err(e) => return Err(e),
+        };
+        if entries.is_empty() {
+            return Ok(());
+        }
+        if !overwrite {
+            let shown = location.url();
+            return Err(Error::conflict(format!("{shown} is not empty"))
+                .with_hint("choose another name, or overwrite what is there"));
+        }
+        format::remove_node(&*open.store, &location.path, |_| {})
+            .await
+            .map(drop)
+    }
+}

@@ -1,0 +1,83 @@
+//! Streams of boxes, copies and comparisons.
+
+use futures::TryStreamExt;
+use hyperslab::{
+    ArrayBox, BoxOptions, CopyOptions, Region, Selection, Session, block_on, compare_arrays,
+    copy_array,
+};
+
+use crate::{fresh, spec};
+
+#[test]
+fn boxes_cover_the_array_once_and_halos_stop_at_its_edge() {
+    let session = Session::default();
+    let mut s = spec(&[7, 9], "u1");
+    s.chunks = Some(vec![3, 4]);
+    let array = block_on(session.create_array(&format!("{}/b.zarr/a", fresh()), s, false)).unwrap();
+    let cells: Vec<u8> = (0..63).collect();
+    block_on(array.write(&Selection::All, cells.clone())).unwrap();
+    let options = BoxOptions {
+        halo: Some(vec![1, 2]),
+        shape: Some(vec![2, 5]),
+        ..Default::default()
+    };
+    let stream = array.boxes(options).unwrap();
+    let boxes: Vec<ArrayBox> = block_on(stream.try_collect()).unwrap();
+    assert_eq!(boxes.len(), 8);
+    let mut seen = vec![0; 63];
+    for piece in &boxes {
+        for i in 0..63u64 {
+            seen[i as usize] += i32::from(piece.core.contains_point(&[i / 9, i % 9]));
+        }
+        let expected: Vec<u8> = (0..63u8)
+            .filter(|i| {
+                piece
+                    .region
+                    .contains_point(&[u64::from(i / 9), u64::from(i % 9)])
+            })
+            .collect();
+        assert_eq!(piece.cells, expected);
+        assert!(piece.region.contains(&piece.core));
+    }
+    assert!(seen.iter().all(|n| *n == 1));
+}
+
+#[test]
+fn copies_equal_their_source_whatever_the_layout() {
+    let session = Session::default();
+    let base = fresh();
+    let mut s = spec(&[20, 30], "i2");
+    s.chunks = Some(vec![6, 7]);
+    let from =
+        block_on(session.create_array(&format!("{base}/c.zarr/from"), s.clone(), false)).unwrap();
+    let region = Region::new([3, 4], [15, 20]).unwrap();
+    let cells: Vec<u8> = (0..600u32).map(|i| (i % 251) as u8).collect();
+    block_on(from.write(&Selection::region(&region), cells)).unwrap();
+    let options = CopyOptions { memory: 2000 };
+    for (i, (chunks, shards)) in [
+        (vec![5, 11], vec![]),
+        (vec![3, 5], vec![6, 10]),
+        (vec![6, 7], vec![]),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        s.chunks = Some(chunks);
+        s.shards = Some(shards);
+        let to = block_on(session.create_array(&format!("{base}/c.zarr/to{i}"), s.clone(), false))
+            .unwrap();
+        block_on(copy_array(&from, &to, &options, &())).unwrap();
+        let comparison = block_on(compare_arrays(&from, &to, &options, &())).unwrap();
+        assert!(
+            comparison.equal() && comparison.cells == 600,
+            "{comparison:?}"
+        );
+        let cell = Region::new([12, 17], [1, 1]).unwrap();
+        block_on(to.write(&Selection::region(&cell), vec![0xee, 0xee])).unwrap();
+        let comparison = block_on(compare_arrays(&from, &to, &options, &())).unwrap();
+        assert_eq!(
+            (comparison.differing, comparison.first),
+            (1, Some(vec![12, 17]))
+        );
+    }
+}
