@@ -386,7 +386,8 @@ async fn sync_copy(
 }
 
 /// Removes a node and all below it: first from the copies, then its metadata, then its objects,
-/// so that a killed removal leaves no node with missing chunks. Returns how many objects went.
+/// so that a killed removal leaves no node with missing chunks. Returns how many objects went besides
+/// the node's own metadata.
 pub async fn remove_node(
     store: &dyn Store,
     path: &str,

@@ -103,9 +103,21 @@ enum Outcome {
 impl Writer {
     async fn write(self, object: ObjectPieces) -> Result<()> {
         let object = Arc::new(object);
-        if object.whole && !matches!(self.cells, Cells::Fill) {
+        let whole = object.whole && !matches!(self.cells, Cells::Fill);
+        if whole && self.is_inside(&object) {
             let outcome = self.clone().encode(object.clone(), None).await?;
             return self.store(&object.key, outcome, Put::Overwrite).await;
+        }
+        if whole {
+            // A chunk at the array's edge has room for cells that a writer who knows of a larger
+            // shape may be appending right now: only an absent one may be written unseen.
+            let outcome = self.clone().encode(object.clone(), None).await?;
+            if matches!(outcome, Outcome::Store(_)) {
+                match self.store(&object.key, outcome, Put::Create).await {
+                    Err(e) if e.kind() == ErrorKind::Conflict => {}
+                    other => return other,
+                }
+            }
         }
         for race in 0..MAX_RACES {
             let old = self.array.get_object(&object.key, Get::default()).await?;
@@ -136,6 +148,13 @@ impl Writer {
         }
         Err(Error::conflict("other writers keep changing this chunk")
             .with_hint("let each writer write whole chunks of its own"))
+    }
+
+    /// True if all cells that the object has room for lie inside the array.
+    fn is_inside(&self, object: &ObjectPieces) -> bool {
+        let meta = &self.state.meta;
+        let sides = meta.chunk_shape.iter().zip(meta.shape.iter());
+        object.chunk.iter().zip(sides).all(|(i, (chunk, side))| (i + 1) * chunk <= *side)
     }
 
     async fn store(&self, key: &str, outcome: Outcome, mode: Put) -> Result<()> {
@@ -229,7 +248,9 @@ impl Writer {
 
     /// The new encoded form of a unit, over its old one; `None` if it holds only fill values.
     fn encode_unit(&self, piece: &Piece, old: Option<Bytes>) -> Result<Option<Bytes>> {
-        let keeps_nothing = piece.part.is_whole() && !matches!(self.cells, Cells::Fill);
+        let keeps_nothing = piece.part.num_cells() == self.state.unit.num_cells()
+            && piece.part.is_whole()
+            && !matches!(self.cells, Cells::Fill);
         let mut unit = match old {
             Some(old) if !keeps_nothing => self.unpack(old)?,
             // Cells that the part does not cover (beyond the array's edge too) hold the fill.

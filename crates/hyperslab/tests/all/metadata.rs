@@ -45,7 +45,7 @@ fn one_request_opens_a_hierarchy() {
     assert!(block_on(group.disagreements()).unwrap().is_empty());
     assert_eq!(
         block_on(session.remove(&format!("{base}/g"), &())).unwrap(),
-        2
+        3
     );
     let group = block_on(Session::default().open_group(&base)).unwrap();
     assert_eq!(block_on(group.walk()).unwrap().len(), 1);
