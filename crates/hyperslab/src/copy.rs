@@ -1,11 +1,13 @@
 //! Copying and comparing arrays within a memory bound.
 
+use std::collections::HashSet;
+
+use bytes::Bytes;
 use futures::{StreamExt, TryStreamExt, stream};
 use hyperslab_format::ZarrFormat;
-use hyperslab_index::{Region, Selection, Shape};
+use hyperslab_index::{ChunkGrid, Region, Selection, Shape};
 use hyperslab_store::{Get, Put};
 
-use crate::stream::BoxOptions;
 use crate::{Array, Error, Progress, Result};
 
 /// Settings of a copy or comparison.
@@ -13,11 +15,17 @@ use crate::{Array, Error, Progress, Result};
 pub struct CopyOptions {
     /// Bytes that cells in flight may take.
     pub memory: u64,
+    /// Go on with a copy that was stopped: objects that are there are complete, since each is
+    /// written once and atomically, and are left out.
+    pub resume: bool,
 }
 
 impl Default for CopyOptions {
     fn default() -> Self {
-        CopyOptions { memory: 1 << 30 }
+        CopyOptions {
+            memory: 1 << 30,
+            resume: false,
+        }
     }
 }
 
@@ -68,36 +76,66 @@ pub async fn copy_array(
         cell,
         options.memory / 4,
     );
-    if a.dtype.is_variable() {
-        let regions: Vec<Region> = Region::whole(&a.shape).split(&sides).collect();
-        for region in regions {
-            let selection = Selection::region(&region);
-            let strings = from.read_strings(&selection).await?;
-            to.write_strings(&selection, strings).await?;
+    let done = if options.resume {
+        to.chunk_objects()
+            .await?
+            .into_iter()
+            .map(|(index, _)| index)
+            .collect()
+    } else {
+        HashSet::new()
+    };
+    let grid = b.grid()?;
+    let todo = Region::whole(&a.shape).split(&sides).filter(|region| {
+        let copied = is_copied(&grid, region, &done);
+        if copied {
             progress.add(region.num_cells() * cell);
         }
-        return Ok(());
-    }
+        !copied
+    });
     // A quarter for boxes read ahead, a quarter for boxes being written; the session's own bound
     // holds what is encoded or decoded meanwhile.
-    let boxes = BoxOptions {
-        shape: Some(sides.clone()),
-        memory: options.memory / 4,
-        ..Default::default()
-    };
     let box_bytes = sides.iter().product::<u64>() * cell;
-    let writers = (options.memory / 4 / box_bytes.max(1)).clamp(1, 16) as usize;
-    from.boxes(boxes)?
-        .map_ok(|piece| async move {
-            let bytes = piece.cells.len() as u64;
-            to.write(&Selection::region(&piece.core), piece.cells)
-                .await?;
-            progress.add(bytes);
+    let at_once = (options.memory / 4 / box_bytes.max(1)).clamp(1, 16) as usize;
+    stream::iter(todo)
+        .map(|region| async move {
+            let selection = Selection::region(&region);
+            let cells = if from.dtype().is_variable() {
+                Cells::Strings(from.read_strings(&selection).await?)
+            } else {
+                Cells::Fixed(from.read(&selection).await?)
+            };
+            Ok::<_, Error>((region, cells))
+        })
+        .buffered(at_once)
+        .map_ok(|(region, cells)| async move {
+            let selection = Selection::region(&region);
+            match cells {
+                Cells::Strings(cells) => to.write_strings(&selection, cells).await?,
+                Cells::Fixed(cells) => to.write(&selection, cells).await?,
+            }
+            progress.add(region.num_cells() * cell);
             Ok(())
         })
-        .try_buffer_unordered(writers)
+        .try_buffer_unordered(at_once)
         .try_collect()
         .await
+}
+
+enum Cells {
+    Fixed(Vec<u8>),
+    Strings(Vec<Bytes>),
+}
+
+/// True if all objects of a region, which is a whole number of them, are there.
+fn is_copied(grid: &ChunkGrid, region: &Region, done: &HashSet<Vec<u64>>) -> bool {
+    if done.is_empty() {
+        return false;
+    }
+    let sides = grid.chunk_shape();
+    region
+        .split(sides)
+        .all(|chunk| done.contains(&grid.chunk_of(chunk.start()).to_vec()))
 }
 
 fn same_kind(a: &Array, b: &Array) -> Result<()> {
@@ -165,7 +203,16 @@ async fn copy_objects(
     progress: &dyn Progress,
 ) -> Result<()> {
     let (a, b) = (from.state(), to.state());
-    let objects = from.chunk_objects().await?;
+    let mut objects = from.chunk_objects().await?;
+    if options.resume {
+        let done: HashSet<Vec<u64>> = to
+            .chunk_objects()
+            .await?
+            .into_iter()
+            .map(|(index, _)| index)
+            .collect();
+        objects.retain(|(index, _)| !done.contains(index));
+    }
     let largest = objects.iter().map(|(_, n)| *n).max().unwrap_or(1).max(1);
     let at_once = (options.memory / largest).clamp(1, 64) as usize;
     let total = a.meta.shape.num_cells() * a.meta.dtype.cell_bytes().unwrap_or(32);

@@ -95,7 +95,7 @@ impl Group {
         format::check_path(path)?;
         if let Some(copy) = self.copy() {
             return match copy.get(path) {
-                Some(json) => self.from_copy(path, json),
+                Some(json) => self.node_in_copy(path, json),
                 None => self.load(path).await,
             };
         }
@@ -117,7 +117,7 @@ impl Group {
         }
     }
 
-    fn from_copy(&self, path: &str, json: &Value) -> Result<Node> {
+    fn node_in_copy(&self, path: &str, json: &Value) -> Result<Node> {
         let location = self.below(path);
         let node = format::Node::from_json(json)
             .map_err(|e| e.context(format!("the consolidated metadata of {}", location.url())))?;
@@ -154,7 +154,7 @@ impl Group {
             return copy
                 .iter()
                 .filter(|(path, _)| !path.contains('/'))
-                .map(|(path, json)| Ok((path.clone(), self.from_copy(path, json)?)))
+                .map(|(path, json)| Ok((path.clone(), self.node_in_copy(path, json)?)))
                 .collect();
         }
         let mut names = format::child_names(&*self.0.open.store, &self.0.location.path).await?;
@@ -184,7 +184,7 @@ impl Group {
         if let Some(copy) = self.copy() {
             return copy
                 .iter()
-                .map(|(path, json)| Ok((path.clone(), self.from_copy(path, json)?)))
+                .map(|(path, json)| Ok((path.clone(), self.node_in_copy(path, json)?)))
                 .collect();
         }
         let found = format::walk(&*self.0.open.store, &self.0.location.path).await?;

@@ -13,7 +13,7 @@ use tokio::sync::Semaphore;
 use crate::cache::{ChunkCache, IndexCache};
 use crate::location::Location;
 use crate::plan::{Planner, SimplePlanner};
-use crate::{Array, Consolidated, Error, Group, Node, Options, Progress, Result};
+use crate::{Array, Error, Group, Node, Options, Progress, Result};
 
 /// Memory is counted in units of this many bytes, since semaphores count in 32 bits.
 pub(crate) const MEMORY_UNIT: u64 = 4096;
@@ -149,17 +149,9 @@ impl Session {
     pub async fn open(&self, url: &str) -> Result<Node> {
         let location = Location::parse(url)?;
         let open = self.store(&location.root).await?;
-        if location.path.is_empty() || self.options().consolidated == Consolidated::Ignore {
-            let loaded = format::load(&*open.store, &location.path).await?;
-            return Node::from_loaded(self, open, &location, loaded, false);
-        }
-        self.open_below_root(open, &location).await
-    }
-
-    /// A node below a root: its own metadata, which is one request too and always right.
-    async fn open_below_root(&self, open: OpenStore, location: &Location) -> Result<Node> {
+        // Its own metadata object, never a consolidated copy: one request too, and always right.
         let loaded = format::load(&*open.store, &location.path).await?;
-        Node::from_loaded(self, open, location, loaded, false)
+        Node::from_loaded(self, open, &location, loaded, false)
     }
 
     /// Opens an array; a group is an error.

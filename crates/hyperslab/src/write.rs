@@ -154,7 +154,11 @@ impl Writer {
     fn is_inside(&self, object: &ObjectPieces) -> bool {
         let meta = &self.state.meta;
         let sides = meta.chunk_shape.iter().zip(meta.shape.iter());
-        object.chunk.iter().zip(sides).all(|(i, (chunk, side))| (i + 1) * chunk <= *side)
+        object
+            .chunk
+            .iter()
+            .zip(sides)
+            .all(|(i, (chunk, side))| (i + 1) * chunk <= *side)
     }
 
     async fn store(&self, key: &str, outcome: Outcome, mode: Put) -> Result<()> {

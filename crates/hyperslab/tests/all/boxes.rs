@@ -53,7 +53,10 @@ fn copies_equal_their_source_whatever_the_layout() {
     let region = Region::new([3, 4], [15, 20]).unwrap();
     let cells: Vec<u8> = (0..600u32).map(|i| (i % 251) as u8).collect();
     block_on(from.write(&Selection::region(&region), cells)).unwrap();
-    let options = CopyOptions { memory: 2000 };
+    let options = CopyOptions {
+        memory: 2000,
+        resume: false,
+    };
     for (i, (chunks, shards)) in [
         (vec![5, 11], vec![]),
         (vec![3, 5], vec![6, 10]),
@@ -80,4 +83,56 @@ fn copies_equal_their_source_whatever_the_layout() {
             (1, Some(vec![12, 17]))
         );
     }
+}
+
+#[test]
+fn a_stopped_copy_goes_on_where_it_was() {
+    let session = Session::default();
+    let base = fresh();
+    let mut s = spec(&[12, 12], "u1");
+    s.chunks = Some(vec![5, 5]);
+    let from =
+        block_on(session.create_array(&format!("{base}/r.zarr/from"), s.clone(), false)).unwrap();
+    block_on(from.write(&Selection::All, (1..145).map(|i| (i % 250) as u8).collect())).unwrap();
+    for chunks in [vec![4, 4], vec![5, 5]] {
+        s.chunks = Some(chunks.clone());
+        let to = block_on(session.create_array(
+            &format!("{base}/r.zarr/to{}", chunks[0]),
+            s.clone(),
+            false,
+        ))
+        .unwrap();
+        let options = CopyOptions {
+            memory: 100,
+            resume: false,
+        };
+        block_on(copy_array(&from, &to, &options, &())).unwrap();
+        // What an interrupted copy leaves: some objects are missing, the others are untouched.
+        let store = hyperslab::store::open(&format!("{base}/r.zarr")).unwrap();
+        for key in ["c/0/1", "c/2/2"] {
+            block_on(store.delete(&format!("to{}/{key}", chunks[0]))).unwrap();
+        }
+        let writes = || to_writes(&session);
+        let before = writes();
+        let options = CopyOptions {
+            memory: 100,
+            resume: true,
+        };
+        block_on(copy_array(&from, &to, &options, &())).unwrap();
+        assert_eq!(writes() - before, 2);
+        assert!(
+            block_on(compare_arrays(&from, &to, &options, &()))
+                .unwrap()
+                .equal()
+        );
+    }
+}
+
+fn to_writes(session: &Session) -> u64 {
+    let kind = hyperslab::store::RequestKind::Put;
+    session
+        .meters()
+        .iter()
+        .map(|(_, meter)| meter.of(kind))
+        .sum()
 }

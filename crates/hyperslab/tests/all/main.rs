@@ -1,5 +1,7 @@
 //! Tests of the facade on local disk and in memory; servers are the testkit's business.
 
+#![allow(clippy::unwrap_used)]
+
 mod boxes;
 mod metadata;
 mod model;
