@@ -105,13 +105,20 @@ pub(crate) fn resolve_range(
     match range {
         None => Ok(0..size),
         Some(GetRange::Suffix(n)) => Ok(size.saturating_sub(*n)..size),
-        Some(GetRange::Bounded(range)) if range.start > range.end => Err(Error::invalid(format!(
+        Some(GetRange::Bounded(range)) if range.end > size => Err(too_short(&name(), range, size)),
+        Some(GetRange::Bounded(range)) => check_order(range).map(|()| range.clone()),
+    }
+}
+
+/// Refuses a range that ends before it starts.
+pub(crate) fn check_order(range: &Range<u64>) -> Result<()> {
+    if range.start > range.end {
+        return Err(Error::invalid(format!(
             "the byte range {}..{} ends before it starts",
             range.start, range.end
-        ))),
-        Some(GetRange::Bounded(range)) if range.end > size => Err(too_short(&name(), range, size)),
-        Some(GetRange::Bounded(range)) => Ok(range.clone()),
+        )));
     }
+    Ok(())
 }
 
 /// The error for a range that ends past the end of the object `name`.

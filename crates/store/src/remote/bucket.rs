@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 use std::fmt;
-use std::ops::Range;
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
@@ -11,8 +10,8 @@ use futures::StreamExt;
 use object_store::list::PaginatedListOptions;
 use object_store::path::Path;
 use object_store::{
-    GetOptions, GetResult, ObjectMeta, ObjectStore, ObjectStoreExt, PutMode, PutOptions,
-    PutPayload, UpdateVersion,
+    GetOptions, ObjectMeta, ObjectStore, ObjectStoreExt, PutMode, PutOptions, PutPayload,
+    UpdateVersion,
 };
 
 use super::client::{self, Client, Handles, Spec};
@@ -20,15 +19,11 @@ use super::failure::{Asked, Place, explain};
 use super::transport::{Exchange, observe};
 use crate::key::{self, check_key, check_prefix};
 use crate::location::StoreKind;
-use crate::traits::{resolve_range, too_short};
-use crate::{Body, Entry, Error, Get, GetRange, Got, Listing, Meta, Put, Result, Store, lock};
-
-/// The largest object that is read whole because its server ignores byte ranges.
-const MAX_WHOLE_READ: u64 = 256 << 20;
+use crate::{Entry, Error, Get, Got, Listing, Meta, Put, Result, Store, lock};
 
 /// A bucket of a remote store; keys are full object names.
 pub(crate) struct Bucket {
-    spec: Arc<Spec>,
+    pub(super) spec: Arc<Spec>,
     /// The client, and the process it belongs to.
     client: Mutex<(u32, Arc<Client>)>,
 }
@@ -38,9 +33,6 @@ impl fmt::Debug for Bucket {
         write!(f, "Bucket({})", self.spec.bucket_url)
     }
 }
-
-/// What a read yields before it becomes a [`Got`].
-type Parts = (Meta, Range<u64>, Vec<Bytes>);
 
 impl Bucket {
     pub(crate) fn open(spec: Spec) -> Result<Self> {
@@ -52,7 +44,7 @@ impl Bucket {
         })
     }
 
-    fn client(&self) -> Result<Arc<Client>> {
+    pub(super) fn client(&self) -> Result<Arc<Client>> {
         let mut held = lock(&self.client);
         if held.0 != std::process::id() {
             let fresh = (std::process::id(), client::client(&self.spec)?);
@@ -63,12 +55,12 @@ impl Bucket {
         Ok(Arc::clone(&held.1))
     }
 
-    fn name(&self, key: &str) -> String {
+    pub(super) fn name(&self, key: &str) -> String {
         key::join(&self.spec.bucket_url, key)
     }
 
     /// Makes a request and explains its failure; also tells what the transport saw.
-    async fn ask<T, F: Future<Output = object_store::Result<T>>>(
+    pub(super) async fn ask<T, F: Future<Output = object_store::Result<T>>>(
         &self,
         asked: Asked,
         key: &str,
@@ -103,219 +95,6 @@ impl Bucket {
             bucket_url: &self.spec.bucket_url,
         };
         Err((explain(&e, &seen, &place), seen))
-    }
-
-    /// Reads with `options`, whose range is not empty; `None` if the object is unchanged.
-    async fn read(
-        &self,
-        key: &str,
-        options: GetOptions,
-        most: u64,
-    ) -> Result<Option<Parts>, (Error, Exchange)> {
-        let path = path(key).map_err(|e| (e, Exchange::default()))?;
-        let wanted = match &options.range {
-            Some(object_store::GetRange::Bounded(range)) => Some(range.clone()),
-            _ => None,
-        };
-        let body = self.ask(Asked::Read, key, |handles| async move {
-            let result = match handles.objects.get_opts(&path, options).await {
-                Err(object_store::Error::NotModified { .. }) => return Ok(None),
-                other => other?,
-            };
-            let (meta, range) = (meta(&result.meta), result.range.clone());
-            // A truncated or oversized body is not worth reading; the caller sees why.
-            let useless = wanted.is_some_and(|wanted| wanted != range) || meta.size > most;
-            let segments = if useless {
-                Vec::new()
-            } else {
-                collect(result).await?
-            };
-            Ok(Some((meta, range, segments)))
-        });
-        body.await
-    }
-
-    /// The object's metadata under the conditions of `options`; `None` if it is unchanged.
-    async fn inspect(&self, key: &str, options: &Get) -> Result<Option<Meta>> {
-        let options = GetOptions {
-            head: true,
-            ..conditions(options)
-        };
-        match self.read_head(key, options).await {
-            Ok(meta) => Ok(meta),
-            Err((e, _)) if e.is_not_found() => self.confirm_absence(key, e).await,
-            Err((e, _)) => Err(e),
-        }
-    }
-
-    async fn read_head(
-        &self,
-        key: &str,
-        options: GetOptions,
-    ) -> Result<Option<Meta>, (Error, Exchange)> {
-        let path = path(key).map_err(|e| (e, Exchange::default()))?;
-        self.ask(Asked::Read, key, |handles| async move {
-            match handles.objects.get_opts(&path, options).await {
-                Err(object_store::Error::NotModified { .. }) => Ok(None),
-                other => Ok(Some(meta(&other?.meta))),
-            }
-        })
-        .await
-    }
-
-    /// A `HEAD` has no error document, so on S3 and Google its 404 may also mean that the bucket
-    /// is missing. Unless the bucket was seen before, a small `GET` asks again and is told.
-    async fn confirm_absence(&self, key: &str, e: Error) -> Result<Option<Meta>> {
-        let vague = matches!(self.spec.kind, StoreKind::S3 | StoreKind::Google);
-        if !vague || self.client()?.bucket_seen() {
-            return Err(e);
-        }
-        let first = GetOptions {
-            range: Some((0..1).into()),
-            ..GetOptions::default()
-        };
-        match self.read(key, first, u64::MAX).await {
-            Err((e, _)) => Err(e),
-            // Somebody has written the object since.
-            Ok(found) => Ok(found.map(|(meta, ..)| meta)),
-        }
-    }
-
-    async fn fetch(&self, key: &str, options: &Get) -> Result<Got> {
-        let client = self.client()?;
-        if options.range.is_some() && client.ignores_ranges() {
-            return self.fetch_whole(key, options).await;
-        }
-        let range = options.range.as_ref().map(|range| match range {
-            GetRange::Bounded(range) => object_store::GetRange::Bounded(range.clone()),
-            GetRange::Suffix(n) => object_store::GetRange::Suffix(*n),
-        });
-        let request = GetOptions {
-            range,
-            ..conditions(options)
-        };
-        match self.read(key, request, u64::MAX).await {
-            Ok(parts) => self.got(key, options, parts),
-            // A suffix of an empty object cannot be satisfied, says HTTP; we say it is empty.
-            Err((e, seen)) if seen.status == Some(416) => match &options.range {
-                Some(GetRange::Suffix(_)) => self.empty(key, options).await.map_err(|_| e),
-                _ => Err(e),
-            },
-            Err((_, seen))
-                if self.spec.kind == StoreKind::Http
-                    && options.range.is_some()
-                    && seen.status == Some(200) =>
-            {
-                client.note_ignored_range();
-                self.fetch_whole(key, options).await
-            }
-            Err((e, _)) => Err(e),
-        }
-    }
-
-    fn got(&self, key: &str, options: &Get, parts: Option<Parts>) -> Result<Got> {
-        let Some((meta, range, segments)) = parts else {
-            return Ok(Got::unchanged(unchanged(options)));
-        };
-        if let Some(GetRange::Bounded(wanted)) = &options.range
-            && *wanted != range
-        {
-            return Err(too_short(&self.name(key), wanted, meta.size));
-        }
-        let got: u64 = segments.iter().map(|segment| segment.len() as u64).sum();
-        let expected = range.end - range.start;
-        if got != expected {
-            return Err(Error::unavailable(format!(
-                "{}: the response ended after {got} of {expected} bytes",
-                self.name(key)
-            )));
-        }
-        Ok(Got {
-            meta,
-            range,
-            body: Body::Memory(segments),
-            not_modified: false,
-        })
-    }
-
-    /// For servers that ignore byte ranges: reads the object whole and takes the range out.
-    async fn fetch_whole(&self, key: &str, options: &Get) -> Result<Got> {
-        let parts = match self.read(key, conditions(options), MAX_WHOLE_READ).await {
-            Ok(Some(parts)) => parts,
-            Ok(None) => return Ok(Got::unchanged(unchanged(options))),
-            Err((e, _)) => return Err(e),
-        };
-        if parts.0.size > MAX_WHOLE_READ {
-            return Err(Error::invalid(format!(
-                "{} has {} bytes, and its server cannot read a part of it",
-                self.name(key),
-                parts.0.size
-            ))
-            .with_hint("use a web server that supports range requests"));
-        }
-        let whole = self.got(key, &Get::default(), Some(parts))?;
-        let range = resolve_range(options.range.as_ref(), whole.meta.size, || self.name(key))?;
-        let bytes = whole
-            .body
-            .into_bytes()?
-            .slice(range.start as usize..range.end as usize);
-        Ok(Got {
-            meta: whole.meta,
-            range,
-            body: bytes.into(),
-            not_modified: false,
-        })
-    }
-
-    /// A read of no bytes, which HTTP cannot express.
-    async fn empty(&self, key: &str, options: &Get) -> Result<Got> {
-        let Some(meta) = self.inspect(key, options).await? else {
-            return Ok(Got::unchanged(unchanged(options)));
-        };
-        let range = resolve_range(options.range.as_ref(), meta.size, || self.name(key))?;
-        if !range.is_empty() {
-            return Err(Error::unavailable(format!(
-                "{} was just replaced",
-                self.name(key)
-            )));
-        }
-        Ok(Got {
-            meta,
-            range,
-            body: Body::default(),
-            not_modified: false,
-        })
-    }
-
-    /// Azure has no suffix ranges: learn the size, then read the range of that very state.
-    async fn suffix_by_size(&self, key: &str, options: &Get, n: u64) -> Result<Got> {
-        let Some(meta) = self.inspect(key, options).await? else {
-            return Ok(Got::unchanged(unchanged(options)));
-        };
-        let range = meta.size.saturating_sub(n)..meta.size;
-        if range.is_empty() {
-            return Ok(Got {
-                meta,
-                range,
-                body: Body::default(),
-                not_modified: false,
-            });
-        }
-        let pinned = Get {
-            range: Some(GetRange::Bounded(range)),
-            if_match: meta.etag,
-            if_none_match: None,
-        };
-        self.fetch(key, &pinned)
-            .await
-            .map_err(|e| match (e.kind(), &options.if_match) {
-                // The caller pinned nothing, so a change between the two requests is a reason to
-                // repeat them rather than a conflict.
-                (crate::ErrorKind::Conflict, None) => {
-                    Error::unavailable(format!("{} changed while it was read", self.name(key)))
-                }
-                _ => e,
-            })
     }
 
     /// Google compares generations, not ETags, on writes: find the generation of the ETag.
@@ -412,43 +191,17 @@ async fn list_at_once(
 }
 
 /// The exact name of an object: `Path::from` would percent-encode some characters.
-fn path(key: &str) -> Result<Path> {
+pub(super) fn path(key: &str) -> Result<Path> {
     Path::parse(key).map_err(|_| Error::invalid(format!("{key:?} is not a possible object name")))
 }
 
-fn meta(found: &ObjectMeta) -> Meta {
+pub(super) fn meta(found: &ObjectMeta) -> Meta {
     let millis = found.last_modified.timestamp_millis();
     Meta {
         size: found.size,
         etag: found.e_tag.clone(),
         modified_ms: (millis != 0).then_some(millis),
     }
-}
-
-fn conditions(options: &Get) -> GetOptions {
-    GetOptions {
-        if_match: options.if_match.clone(),
-        if_none_match: options.if_none_match.clone(),
-        ..GetOptions::default()
-    }
-}
-
-/// What is known of an object whose ETag is still the caller's: a 304 has no size.
-fn unchanged(options: &Get) -> Meta {
-    Meta {
-        size: 0,
-        etag: options.if_none_match.clone(),
-        modified_ms: None,
-    }
-}
-
-async fn collect(result: GetResult) -> object_store::Result<Vec<Bytes>> {
-    let mut segments = Vec::new();
-    let mut stream = result.into_stream();
-    while let Some(segment) = stream.next().await {
-        segments.push(segment?);
-    }
-    Ok(segments)
 }
 
 #[async_trait]
@@ -459,18 +212,7 @@ impl Store for Bucket {
 
     async fn get(&self, key: &str, options: Get) -> Result<Got> {
         check_key(key)?;
-        match &options.range {
-            Some(GetRange::Bounded(range)) if range.start > range.end => {
-                resolve_range(options.range.as_ref(), 0, String::new)?;
-                self.fetch(key, &options).await
-            }
-            Some(GetRange::Bounded(range)) if range.is_empty() => self.empty(key, &options).await,
-            Some(GetRange::Suffix(0)) => self.empty(key, &options).await,
-            Some(GetRange::Suffix(n)) if self.spec.kind == StoreKind::Azure => {
-                self.suffix_by_size(key, &options, *n).await
-            }
-            _ => self.fetch(key, &options).await,
-        }
+        self.read_object(key, &options).await
     }
 
     async fn put(&self, key: &str, value: Vec<Bytes>, mode: Put) -> Result<Meta> {

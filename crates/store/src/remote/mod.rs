@@ -3,7 +3,7 @@
 //! - [`transport`] sees every HTTP exchange, because `object_store`'s errors do not show enough;
 //! - [`failure`] turns those exchanges into our errors;
 //! - [`client`] keeps one client per endpoint, bucket and identity in each process;
-//! - [`bucket`] is the [`crate::Store`] on top.
+//! - [`bucket`] is the [`crate::Store`] on top, and [`read`] its reads.
 //!
 //! `object_store`'s own retries are off: [`crate::Retry`] does them, so that each attempt is
 //! metered and limited.
@@ -11,6 +11,7 @@
 mod bucket;
 mod client;
 mod failure;
+mod read;
 mod transport;
 
 pub(crate) use bucket::Bucket;

@@ -160,17 +160,20 @@ async fn ranges_are_checked_against_the_object() {
 
 #[tokio::test]
 async fn a_suffix_of_an_empty_object_is_empty() {
-    let server = Server::start(|_, request| match request.method.as_str() {
-        "HEAD" => Answer::object(""),
-        _ => Answer::error(416, "InvalidRange"),
-    })
-    .await;
-    let get = Get {
-        range: Some(GetRange::Suffix(8)),
-        ..Get::default()
-    };
-    let got = s3(&server, "").store.get("k", get).await.unwrap();
-    assert_eq!((got.range, got.body.len()), (0..0, 0));
+    // S3 answers 416, other servers the whole of nothing.
+    for status in [416, 200] {
+        let server = Server::start(move |_, request| match (request.method.as_str(), status) {
+            ("GET", 416) => Answer::error(416, "InvalidRange"),
+            _ => Answer::object(""),
+        })
+        .await;
+        let get = Get {
+            range: Some(GetRange::Suffix(8)),
+            ..Get::default()
+        };
+        let got = s3(&server, "").store.get("k", get).await.unwrap();
+        assert_eq!((got.range, got.body.len()), (0..0, 0));
+    }
 }
 
 #[tokio::test]
