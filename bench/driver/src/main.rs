@@ -1,0 +1,39 @@
+//! The system under test, driven by JSON lines: what `bench/hsbench` starts beside its peers.
+//!
+//! Above the facade, beside the command line. `serve` reads one request per line and answers each
+//! with one line, so that the start of a process is in no timed region; `sim` runs the simulated
+//! cloud as a process of its own until its input ends.
+//!
+//! Invariant: a time in an answer covers the facade's call alone. Preparing, checking and
+//! releasing buffers are requests of their own.
+
+mod cells;
+mod floors;
+mod pattern;
+mod protocol;
+mod serve;
+mod simulate;
+
+use std::process::ExitCode;
+
+use hyperslab::{Error, Result};
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("hyperslab-bench: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run() -> Result<()> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+        ["serve"] => serve::run(),
+        ["sim", preset, bucket] => simulate::run(preset, bucket),
+        _ => Err(Error::invalid("the arguments are not understood")
+            .with_hint("use `serve`, or `sim PRESET BUCKET`")),
+    }
+}

@@ -1,0 +1,186 @@
+//! The loop: one request per line in, one answer per line out.
+
+use std::io::{BufRead, Write};
+use std::time::{Duration, Instant};
+
+use hyperslab::{
+    Array, ArraySpec, Compression, DataType, Error, FillValue, Region, Result, Selection, Session,
+    Shape, block_on,
+};
+use serde_json::{Value, json};
+
+use crate::cells::Cells;
+use crate::protocol::{Answer, Request, Spec};
+use crate::{floors, pattern};
+
+/// What one request leaves for the next.
+#[derive(Default)]
+struct Worker {
+    session: Session,
+    array: Option<Array>,
+    source: Option<Cells>,
+    result: Option<Cells>,
+}
+
+/// Serves until the input ends.
+pub(crate) fn run() -> Result<()> {
+    let mut worker = Worker::default();
+    let mut out = std::io::stdout();
+    let lost = |e| Error::unavailable(format!("the harness is gone: {e}"));
+    for line in std::io::stdin().lock().lines() {
+        let line = line.map_err(lost)?;
+        let request = serde_json::from_str::<Request>(&line)
+            .map_err(|e| Error::invalid(format!("the request is not understood: {e}")));
+        let answer = match request.and_then(|request| worker.answer(request)) {
+            Ok(value) => Answer::Ok(value),
+            Err(error) => Answer::Error(error.to_string()),
+        };
+        let text = serde_json::to_string(&answer)
+            .map_err(|e| Error::internal(format!("an answer has no JSON: {e}")))?;
+        writeln!(out, "{text}").and_then(|()| out.flush()).map_err(lost)?;
+    }
+    Ok(())
+}
+
+fn timed(took: Duration, bytes: u64) -> Value {
+    json!({"seconds": took.as_secs_f64(), "bytes": bytes})
+}
+
+impl Worker {
+    fn answer(&mut self, request: Request) -> Result<Value> {
+        match request {
+            Request::Versions {} => Ok(json!({"hyperslab": env!("CARGO_PKG_VERSION")})),
+            Request::Open { url } => {
+                self.array = Some(block_on(self.session.open_array(&url))?);
+                Ok(json!({}))
+            }
+            Request::Create { url, spec } => {
+                let spec = array_spec(spec)?;
+                self.array = Some(block_on(self.session.create_array(&url, spec, false))?);
+                Ok(json!({}))
+            }
+            Request::Load { path, data_type } => {
+                self.source = None;
+                let variable = DataType::from_json(&data_type)?.is_variable();
+                self.source = Some(Cells::load(&path, variable)?);
+                Ok(json!({}))
+            }
+            Request::Write { shape } => self.write(&shape),
+            Request::Read {} => self.read(),
+            Request::ReadAgain {} => self.read_again(),
+            Request::Dump { path } => {
+                self.read_cells()?.dump(&path)?;
+                Ok(json!({}))
+            }
+            Request::Verify { path } => {
+                let difference = self.read_cells()?.first_difference(&path)?;
+                Ok(json!({"equal": difference.is_none(), "first_difference": difference}))
+            }
+            Request::Release {} => {
+                self.result = None;
+                Ok(json!({}))
+            }
+            Request::Remove { url } => {
+                self.array = None;
+                let objects = block_on(self.session.remove(&url, &()))?;
+                Ok(json!({"objects": objects}))
+            }
+            Request::Fill {} => {
+                let start = Instant::now();
+                pattern::fill(self.open()?)?;
+                Ok(json!({"seconds": start.elapsed().as_secs_f64()}))
+            }
+            Request::Check { boxes, seed } => {
+                let (cells, different) = pattern::check(self.open()?, boxes, seed)?;
+                Ok(json!({"cells": cells, "different": different}))
+            }
+            Request::PlainRead { folder } => {
+                let (took, bytes) = floors::read_files(&folder)?;
+                Ok(timed(took, bytes))
+            }
+            Request::PlainWrite { folder, file_bytes, total_bytes } => {
+                let Some(Cells::Fixed(cells)) = &self.source else {
+                    return Err(Error::invalid("no cells of fixed size are loaded"));
+                };
+                let cells = cells.get(..total_bytes as usize).ok_or_else(|| {
+                    Error::invalid(format!("{} bytes are loaded, not {total_bytes}", cells.len()))
+                })?;
+                Ok(timed(floors::write_files(&folder, file_bytes, cells)?, total_bytes))
+            }
+            Request::PlainCopy { bytes } => Ok(timed(floors::copy_memory(bytes)?, bytes)),
+        }
+    }
+
+    fn open(&self) -> Result<&Array> {
+        self.array.as_ref().ok_or_else(|| Error::invalid("no array is open"))
+    }
+
+    fn read_cells(&self) -> Result<&Cells> {
+        self.result.as_ref().ok_or_else(|| Error::invalid("nothing was read"))
+    }
+
+    fn write(&mut self, shape: &[u64]) -> Result<Value> {
+        let array = self.open()?;
+        let source =
+            self.source.as_ref().ok_or_else(|| Error::invalid("no cells are loaded"))?;
+        let selection = Selection::region(&Region::new(vec![0; shape.len()], shape)?);
+        let bytes = source.num_bytes();
+        let took = match source {
+            Cells::Fixed(cells) => {
+                let start = Instant::now();
+                array.write_from(&selection, cells)?;
+                start.elapsed()
+            }
+            Cells::Strings(cells) => {
+                let cells = cells.clone();
+                let start = Instant::now();
+                block_on(array.write_strings(&selection, cells))?;
+                start.elapsed()
+            }
+        };
+        Ok(timed(took, bytes))
+    }
+
+    fn read(&mut self) -> Result<Value> {
+        self.result = None;
+        let array = self.open()?;
+        let (took, cells) = if array.dtype().is_variable() {
+            let start = Instant::now();
+            let cells = block_on(array.read_strings(&Selection::All))?;
+            (start.elapsed(), Cells::Strings(cells))
+        } else {
+            let start = Instant::now();
+            let cells = block_on(array.read(&Selection::All))?;
+            (start.elapsed(), Cells::Fixed(cells))
+        };
+        let bytes = cells.num_bytes();
+        self.result = Some(cells);
+        Ok(timed(took, bytes))
+    }
+
+    fn read_again(&mut self) -> Result<Value> {
+        let Some(Cells::Fixed(mut buffer)) = self.result.take() else {
+            return Err(Error::invalid("no buffer of cells of fixed size is kept"));
+        };
+        let array = self.open()?;
+        // Stale cells must not pass for a right answer.
+        buffer.fill(0xa5);
+        let start = Instant::now();
+        array.read_into(&Selection::All, &mut buffer)?;
+        let took = start.elapsed();
+        let bytes = buffer.len() as u64;
+        self.result = Some(Cells::Fixed(buffer));
+        Ok(timed(took, bytes))
+    }
+}
+
+/// The spec with nothing left to defaults.
+fn array_spec(spec: Spec) -> Result<ArraySpec> {
+    let dtype = DataType::from_json(&spec.data_type)?;
+    let mut out = ArraySpec::new(Shape::new(spec.shape)?, dtype.clone());
+    out.chunks = Some(spec.chunk_shape);
+    out.shards = Some(Vec::new());
+    out.fill = Some(FillValue::from_json(&dtype, &spec.fill_value)?);
+    out.compression = Compression::Chain(spec.codecs);
+    Ok(out)
+}

@@ -1,0 +1,1 @@
+"""Hyperslab beside its peers: every figure of the project is made here (see ../README.md)."""

@@ -1,0 +1,1 @@
+"""One file per benchmark: a line of documentation and `run(settings, report)`."""

@@ -1,0 +1,48 @@
+"""What a figure was measured on, and with which versions."""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+from pathlib import Path
+
+
+def describe() -> dict[str, object]:
+    """Processor, cores, memory and kernel."""
+    cpu = "unknown"
+    for line in Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith("model name"):
+            cpu = line.split(":", 1)[1].strip()
+            break
+    return {
+        "cpu": cpu,
+        "cores": len(os.sched_getaffinity(0)),
+        "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
+        "kernel": platform.release(),
+        "huge_pages": huge_pages(),
+    }
+
+
+def huge_pages() -> str:
+    """The kernel's policy, which decides what page faults of large results cost."""
+    path = Path("/sys/kernel/mm/transparent_hugepage/enabled")
+    return path.read_text().strip() if path.exists() else "unknown"
+
+
+def line(command: list[str], folder: Path) -> str:
+    """The first line that a command prints, or why there is none."""
+    try:
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError) as reason:
+        return f"unknown ({type(reason).__name__})"
+    return (done.stdout.splitlines() or ["unknown"])[0]
+
+
+def versions(root: Path) -> dict[str, str]:
+    """Our commit, the compiler and the interpreter; the peers report their own."""
+    return {
+        "commit": line(["git", "describe", "--always", "--dirty"], root),
+        "rustc": line(["rustc", "--version"], root),
+        "python": platform.python_version(),
+    }

@@ -1,0 +1,103 @@
+"""A peer's process: the same requests as our driver, answered by one peer.
+
+A time in an answer covers the peer's call alone.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import sys
+import time
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from . import cells
+from .peers import MODULES, Peer
+
+
+class Server:
+    """What one request leaves for the next."""
+
+    def __init__(self, peer: Peer):
+        self.peer = peer
+        self.array: Any = None
+        self.data_type: Any = None
+        self.source: np.ndarray | None = None
+        self.result: Any = None
+
+    def versions(self) -> dict[str, str]:
+        return self.peer.versions()
+
+    def open(self, url: str, data_type: Any) -> dict[str, Any]:
+        self.array, self.data_type = self.peer.open(url, data_type), data_type
+        return {}
+
+    def create(self, url: str, spec: dict[str, Any]) -> dict[str, Any]:
+        self.array, self.data_type = self.peer.create(url, spec), spec["data_type"]
+        return {}
+
+    def create_v2(self, url: str, spec: dict[str, Any]) -> dict[str, Any]:
+        self.array, self.data_type = self.peer.create_v2(url, spec), spec["data_type"]
+        return {}
+
+    def load(self, path: str, data_type: Any, shape: list[int]) -> dict[str, Any]:
+        self.source = None
+        self.source = cells.load(path, data_type, shape)
+        return {}
+
+    def write(self, shape: list[int]) -> dict[str, Any]:
+        assert self.source is not None, "no cells are loaded"
+        start = time.perf_counter()
+        self.peer.write(self.array, tuple(slice(0, side) for side in shape), self.source)
+        return {"seconds": time.perf_counter() - start}
+
+    def read(self) -> dict[str, Any]:
+        self.result = None
+        start = time.perf_counter()
+        self.result = self.peer.read(self.array)
+        return {"seconds": time.perf_counter() - start}
+
+    def dump(self, path: str) -> dict[str, Any]:
+        result = self.peer.result(self.result, self.data_type)
+        Path(path).write_bytes(cells.to_bytes(result, self.data_type))
+        return {}
+
+    def verify(self, path: str) -> dict[str, Any]:
+        result = self.peer.result(self.result, self.data_type)
+        difference = cells.first_difference(result, path, self.data_type)
+        return {"equal": difference is None, "first_difference": difference}
+
+    def release(self) -> dict[str, Any]:
+        self.result = None
+        return {}
+
+
+def sentence(reason: Exception) -> str:
+    """An error on one line of bearable length."""
+    return f"{type(reason).__name__}: {' '.join(str(reason).split())}"[:400]
+
+
+def main() -> None:
+    warnings.simplefilter("ignore")
+    # Answers have the real output to themselves; what libraries print goes to the error stream.
+    out = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    peer = importlib.import_module(MODULES[sys.argv[1]]).make(sys.argv[1])
+    server = Server(peer)
+    for line in sys.stdin:
+        request = json.loads(line)
+        try:
+            answer = {"ok": getattr(server, request.pop("op"))(**request)}
+        except Exception as reason:  # whatever a peer raises is its answer
+            answer = {"error": sentence(reason)}
+        out.write(json.dumps(answer) + "\n")
+        out.flush()
+
+
+if __name__ == "__main__":
+    main()
