@@ -21,7 +21,7 @@ use crate::price::{Place, PriceBook};
 /// };
 /// # Ok::<(), hyperslab_index::Error>(())
 /// ```
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct SimConfig {
     /// Port on 127.0.0.1; 0 takes a free one.
     pub port: u16,
@@ -76,6 +76,25 @@ impl KeyPair {
             may_list: true,
             may_write: true,
         }
+    }
+}
+
+/// Without secrets and tokens.
+impl fmt::Debug for SimConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SimConfig")
+            .field("port", &self.port)
+            .field("gcs_port", &self.gcs_port)
+            .field("region", &self.region)
+            .field("keys", &self.keys)
+            .field("public_buckets", &self.public_buckets)
+            .field("buckets", &self.buckets)
+            .field("folder", &self.folder)
+            .field("network", &self.network)
+            .field("faults", &self.faults)
+            .field("prices", &self.prices.name)
+            .field("place", &self.place)
+            .finish_non_exhaustive()
     }
 }
 

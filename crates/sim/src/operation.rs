@@ -56,7 +56,7 @@ impl Operation {
             ("PUT", Level::Object) if has("uploadId") => ("UploadPart", Class::Put),
             ("PUT", Level::Object) if copies => ("CopyObject", Class::Put),
             ("PUT", Level::Object) => ("PutObject", Class::Put),
-            ("POST", Level::Bucket) if has("delete") => ("DeleteObjects", Class::Put),
+            ("POST", Level::Bucket) if has("delete") => ("DeleteObjects", Class::Delete),
             ("POST", Level::Object) if has("uploads") => ("CreateMultipartUpload", Class::Put),
             ("POST", Level::Object) if has("uploadId") => ("CompleteMultipartUpload", Class::Put),
             ("DELETE", Level::Bucket) => ("DeleteBucket", Class::Delete),

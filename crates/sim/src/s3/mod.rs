@@ -6,6 +6,7 @@
 mod access;
 mod buckets;
 mod bulk;
+mod conditions;
 mod list;
 mod multipart;
 mod objects;
@@ -28,8 +29,9 @@ use crate::objects::{Bucket, ObjectMap, Refused};
 use access::{Keys, Rules};
 
 // Google's language differs in headers only, so its door shares these.
+pub(crate) use conditions::{check_read, resolve_range};
 pub(crate) use list::v2 as list_v2;
-pub(crate) use objects::{check_read, read_all, resolve_range, store_bytes};
+pub(crate) use objects::{read_all, store_bytes};
 pub(crate) use receive::receive;
 
 /// The S3 front door.

@@ -6,7 +6,8 @@ use s3s::crypto::{Checksum as _, Md5};
 use s3s::dto::*;
 use s3s::{S3Error, S3Request, S3Response, s3_error};
 
-use super::objects::{copy_source, read_all, resolve_range, stored_encoding, write_condition};
+use super::conditions::{resolve_range, write_condition};
+use super::objects::{copy_source, read_all, stored_encoding};
 use super::receive::receive;
 use super::{Answer, Store, refuse};
 use crate::objects::ObjectHeaders;

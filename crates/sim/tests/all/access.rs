@@ -155,8 +155,14 @@ async fn a_missing_bucket_is_not_a_missing_key() {
 
 #[test]
 fn secrets_stay_out_of_debug_output() {
-    let text = format!("{:?}", SimConfig::default());
-    assert!(text.contains("SIMACCESSKEY") && !text.contains("sim-secret-key"));
+    let mut config = SimConfig::default();
+    config.keys[0].session_token = Some("session-token".into());
+    config.expired_tokens.push("expired-token".into());
+    let text = format!("{config:?}");
+    assert!(text.contains("SIMACCESSKEY"));
+    for secret in ["sim-secret-key", "session-token", "expired-token"] {
+        assert!(!text.contains(secret), "{secret} in {text}");
+    }
 }
 
 #[tokio::test]
