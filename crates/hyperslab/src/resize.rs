@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use futures::{StreamExt, TryStreamExt, stream};
 use hyperslab_format::{ArrayMeta, join};
-use hyperslab_index::{Region, Selection, Shape};
+use hyperslab_index::{Hyperslab, Region, Selection, Shape};
 
 use crate::array::{Array, State};
 use crate::write;
@@ -132,7 +132,9 @@ impl Array {
         .buffer_unordered(CONCURRENT)
         .try_collect::<Vec<()>>()
         .await?;
-        // The border: along each axis, the cells between the new side and the end of its chunk.
+        // The border: along each axis, the cells between the new side and the end of its chunk. All
+        // in one selection, so that a chunk in a corner goes from one state to the next in one step.
+        let mut border = Vec::new();
         for axis in 0..new.rank() {
             let (old_side, new_side) = (state.meta.shape[axis], new[axis]);
             let end = old_side.min(new_side.div_ceil(chunk[axis]) * chunk[axis]);
@@ -152,10 +154,14 @@ impl Array {
             sides[axis] = end - new_side;
             let region = Region::new(start, sides)?;
             if !region.is_empty() {
-                write::run_fill(self, state.clone(), &region).await?;
+                border.push(Hyperslab::from_region(&region));
             }
         }
-        Ok(())
+        if border.is_empty() {
+            return Ok(());
+        }
+        let selection = Selection::from_hyperslabs(border)?;
+        write::run_fill(self, state.clone(), &selection).await
     }
 
     /// The chunk objects that exist: (chunk index, bytes).

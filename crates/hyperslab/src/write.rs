@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use hyperslab_format::{ObjectPieces, Piece, Resolver, Scratch, Sharding, Source};
-use hyperslab_index::{Region, Selection, Target};
+use hyperslab_index::{Selection, Target};
 use hyperslab_store::{Get, Put};
 
 use crate::array::{Array, State};
@@ -56,9 +56,13 @@ pub(crate) async fn run_strings(
     write_objects(array, state, selection, cells).await
 }
 
-/// Sets a region to the fill value, in objects that exist.
-pub(crate) async fn run_fill(array: &Array, state: Arc<State>, region: &Region) -> Result<()> {
-    write_objects(array, state, &Selection::region(region), Cells::Fill).await
+/// Sets a selection to the fill value, in objects that exist.
+pub(crate) async fn run_fill(
+    array: &Array,
+    state: Arc<State>,
+    selection: &Selection,
+) -> Result<()> {
+    write_objects(array, state, selection, Cells::Fill).await
 }
 
 async fn write_objects(
@@ -252,9 +256,7 @@ impl Writer {
 
     /// The new encoded form of a unit, over its old one; `None` if it holds only fill values.
     fn encode_unit(&self, piece: &Piece, old: Option<Bytes>) -> Result<Option<Bytes>> {
-        let keeps_nothing = piece.part.num_cells() == self.state.unit.num_cells()
-            && piece.part.is_whole()
-            && !matches!(self.cells, Cells::Fill);
+        let keeps_nothing = self.covers(piece) && !matches!(self.cells, Cells::Fill);
         let mut unit = match old {
             Some(old) if !keeps_nothing => self.unpack(old)?,
             // Cells that the part does not cover (beyond the array's edge too) hold the fill.
@@ -280,10 +282,16 @@ impl Writer {
         Unit::Cells(cells)
     }
 
+    /// True if a part covers every cell of its unit, beyond the array's edge too. Points may name
+    /// one cell twice, so the number of cells says nothing.
+    fn covers(&self, piece: &Piece) -> bool {
+        let inside = piece.part.region().num_cells() == self.state.unit.num_cells();
+        inside && piece.part.is_whole()
+    }
+
     /// A blank unit; one that is about to be overwritten completely need not be filled.
     fn blank_for(&self, piece: &Piece) -> Unit {
-        let all = piece.part.num_cells() == self.state.unit.num_cells();
-        if all && !self.state.meta.dtype.is_variable() {
+        if self.covers(piece) && !self.state.meta.dtype.is_variable() {
             return Unit::Cells(vec![0; self.state.unit_bytes()]);
         }
         self.blank()
@@ -336,8 +344,9 @@ impl Writer {
 
     fn overlay_fill(&self, unit: &mut Unit, piece: &Piece) -> Result<()> {
         let fill = self.state.meta.fill.bytes();
-        // Only where the cells are in the chunk matters, so any target will do.
-        let target = Target::packed(&self.state.meta.shape[..]);
+        // Only where the cells are in the chunk matters. Strides of 1 keep runs whole along any
+        // dimension, and offsets small for a union too, whose result has one dimension.
+        let target = Target::strided(0, &vec![1; self.state.meta.shape.rank()]);
         for copy in piece.part.copies(&self.state.order, &target) {
             for k in 0..copy.count {
                 let from = (copy.src + k * copy.src_step) as usize;
