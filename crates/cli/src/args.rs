@@ -1,0 +1,111 @@
+//! The arguments: global options and the list of commands.
+//!
+//! Each command's own arguments live with the command.
+
+use clap::{ArgAction, Args, Parser, Subcommand};
+
+use crate::commands::{
+    completions, cp, create, demo, diff, doctor, du, get, info, ls, put, resize, rm, sim, tree,
+};
+use crate::size;
+
+const ABOUT: &str = "Large multi-dimensional arrays on any object store.
+
+An array is named by the URL of its store and the path below it; slices in NumPy's syntax stand in
+brackets at the end (quote them in shells that expand brackets):
+
+  hyperslab get 's3://bucket/sky.zarr/images[0:10, :, 5]' -o out.npy
+
+Stores: plain paths and file://, s3://, az:// and abfs://, gs://, http(s)://. Credentials come from
+each cloud's usual environment variables and profiles.";
+
+const AFTER: &str = "Exit codes: 0 done, 1 different or unhealthy, 2 wrong request, 3 not found, \
+4 access denied, 5 conflict, 6 store unavailable, 7 broken data, 70 defect, 130 interrupted.";
+
+/// The whole command line.
+#[derive(Parser)]
+#[command(
+    name = "hyperslab",
+    version,
+    about = "Large multi-dimensional arrays on any object store"
+)]
+#[command(long_about = ABOUT, after_help = AFTER, propagate_version = true)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) global: Global,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// Options of every command.
+#[derive(Args, Clone, Default)]
+#[command(next_help_heading = "Global options")]
+pub(crate) struct Global {
+    /// Print results and errors as JSON
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+    /// Bytes of memory that moving data may take, such as 256MiB
+    #[arg(long, global = true, value_name = "SIZE", value_parser = size::parse)]
+    pub(crate) memory: Option<u64>,
+    /// Requests in flight at a time
+    #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=4096))]
+    pub(crate) concurrency: Option<u16>,
+    /// Print results only: no notes, no progress
+    #[arg(short, long, global = true)]
+    pub(crate) quiet: bool,
+    /// Tell what is being done on standard error; twice tells more (RUST_LOG overrides)
+    #[arg(short, long, global = true, action = ArgAction::Count)]
+    pub(crate) verbose: u8,
+}
+
+/// What to do.
+#[derive(Subcommand)]
+pub(crate) enum Command {
+    Ls(ls::Arguments),
+    Tree(tree::Arguments),
+    Info(info::Arguments),
+    Get(get::Arguments),
+    Put(put::Arguments),
+    Create(Box<create::Arguments>),
+    Resize(resize::Arguments),
+    Cp(Box<cp::Arguments>),
+    Rm(rm::Arguments),
+    Du(du::Arguments),
+    Diff(diff::Arguments),
+    Doctor(doctor::Arguments),
+    Demo(demo::Arguments),
+    Sim(Box<sim::Arguments>),
+    Completions(completions::Arguments),
+}
+
+impl Command {
+    /// True if the command ends by a signal in its own orderly way.
+    pub(crate) fn handles_signals(&self) -> bool {
+        matches!(self, Command::Sim(_))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_definition_is_consistent() {
+        super::Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn every_command_has_examples() {
+        for command in super::Cli::command().get_subcommands() {
+            let help = command
+                .get_after_help()
+                .map(ToString::to_string)
+                .unwrap_or_default();
+            assert!(
+                help.contains("hyperslab "),
+                "{} has no example",
+                command.get_name()
+            );
+        }
+    }
+}

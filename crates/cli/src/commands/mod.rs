@@ -1,0 +1,48 @@
+//! One module per command: its arguments, its help, and what it does.
+//!
+//! Every command returns true if all is well and false for "different" or "unhealthy", which are
+//! answers rather than errors.
+
+pub(crate) mod completions;
+pub(crate) mod cp;
+pub(crate) mod create;
+pub(crate) mod demo;
+mod describe;
+pub(crate) mod diff;
+pub(crate) mod doctor;
+pub(crate) mod du;
+pub(crate) mod get;
+pub(crate) mod info;
+pub(crate) mod ls;
+pub(crate) mod put;
+pub(crate) mod resize;
+pub(crate) mod rm;
+pub(crate) mod sim;
+mod sim_options;
+pub(crate) mod tree;
+
+use hyperslab::Result;
+
+use crate::args::Command;
+use crate::context::Context;
+
+/// Runs a command.
+pub(crate) async fn run(command: Command, context: &Context) -> Result<bool> {
+    match command {
+        Command::Ls(arguments) => ls::run(&arguments, context).await,
+        Command::Tree(arguments) => tree::run(&arguments, context).await,
+        Command::Info(arguments) => info::run(&arguments, context).await,
+        Command::Get(arguments) => get::run(&arguments, context).await,
+        Command::Put(arguments) => put::run(&arguments, context).await,
+        Command::Create(arguments) => create::run(&arguments, context).await,
+        Command::Resize(arguments) => resize::run(&arguments, context).await,
+        Command::Cp(arguments) => cp::run(&arguments, context).await,
+        Command::Rm(arguments) => rm::run(&arguments, context).await,
+        Command::Du(arguments) => du::run(&arguments, context).await,
+        Command::Diff(arguments) => diff::run(&arguments, context).await,
+        Command::Doctor(arguments) => doctor::run(&arguments, context).await,
+        Command::Demo(arguments) => demo::run(&arguments, context).await,
+        Command::Sim(arguments) => sim::run(&arguments, context).await,
+        Command::Completions(arguments) => completions::run(&arguments, context),
+    }
+}
