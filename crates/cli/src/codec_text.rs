@@ -103,7 +103,7 @@ fn parse_one(text: &str, dtype: &DataType) -> Result<Value> {
         }
         "fletcher32" => {
             too_many(0)?;
-            json!({"name": "numcodecs.fletcher32"})
+            json!({"name": "numcodecs.fletcher32", "configuration": {}})
         }
         "blosc" => {
             too_many(3)?;

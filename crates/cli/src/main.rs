@@ -25,6 +25,7 @@ mod npy;
 mod permute;
 mod progress;
 mod report;
+mod sides;
 mod size;
 mod table;
 mod target;

@@ -8,8 +8,9 @@ use serde_json::json;
 
 use crate::address::{Address, below, without_query};
 use crate::context::Context;
-use crate::layout::{Extent, LayoutArguments, open_layout};
+use crate::layout::{LayoutArguments, open_layout};
 use crate::progress::Bar;
+use crate::sides::Extent;
 use crate::size;
 
 const EXAMPLES: &str = "Examples:

@@ -8,7 +8,8 @@ use serde_json::json;
 use super::describe;
 use crate::address::Address;
 use crate::context::Context;
-use crate::layout::{LayoutArguments, Sides, parse_attributes};
+use crate::layout::{LayoutArguments, parse_attributes};
+use crate::sides::Sides;
 
 const EXAMPLES: &str = "Examples:
   hyperslab create s3://bucket/sky.zarr/images --shape 1000,4096,4096 --dtype f4

@@ -102,7 +102,7 @@ async fn examine(arguments: &Arguments, checkup: &mut Checkup<'_>) -> Result<()>
         }
         false => opened.store,
     };
-    let (steps, listed) = requests::access(&store).await;
+    let (steps, listed) = requests::access(&store, kind.is_remote()).await;
     let mut reachable = true;
     for step in steps {
         let credentials = step.name == "credentials";

@@ -10,8 +10,9 @@ use serde_json::json;
 use crate::address::{Address, without_query};
 use crate::blocks::{Block, Cut};
 use crate::context::Context;
-use crate::layout::{LayoutArguments, Sides};
+use crate::layout::LayoutArguments;
 use crate::npy::input::{Input, fits};
+use crate::sides::Sides;
 use crate::target::Target;
 
 const EXAMPLES: &str = "Examples:

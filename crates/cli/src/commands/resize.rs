@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::address::Address;
 use crate::context::Context;
-use crate::layout::Sides;
+use crate::sides::Sides;
 
 const EXAMPLES: &str = "Examples:
   hyperslab resize data/t.zarr --shape 730,720,1440

@@ -11,7 +11,7 @@ use hyperslab_sim::{
 };
 use serde_json::json;
 
-use crate::layout::parse_sides;
+use crate::sides::parse_sides;
 use crate::size;
 
 /// Where computed arrays appear.
@@ -60,7 +60,8 @@ pub(crate) struct Arguments {
     /// Serve a computed array at s3://procedural/array: shape, chunks and type (uint8, int32, float32)
     #[arg(long, value_name = "SHAPE,CHUNKS,TYPE")]
     procedural: Option<String>,
-    /// Fault to inject with a probability, such as reset-before-headers=0.01 (repeatable)
+    /// Fault to inject with a probability (repeatable): reset-before-headers, reset-after-headers,
+    /// truncated-body, hang, internal-error, slow-down, lost-response
     #[arg(long = "fault", value_name = "KIND=PROBABILITY")]
     faults: Vec<String>,
     /// Access key that clients must use

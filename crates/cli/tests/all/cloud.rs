@@ -146,6 +146,41 @@ fn rights_are_respected() {
 }
 
 #[test]
+fn logs_hold_no_credentials() {
+    let mut pair = KeyPair::new("ME", "sesame-secret");
+    pair.session_token = Some("token-of-the-session".into());
+    let sim = cloud_with(SimConfig {
+        keys: vec![pair],
+        ..SimConfig::default()
+    });
+    let place = Place::near(&sim);
+    place
+        .run(&[
+            "create",
+            "s3://data/a.zarr",
+            "--shape",
+            "4",
+            "--dtype",
+            "i4",
+        ])
+        .ok();
+    let output = place
+        .command(&["get", "s3://data/a.zarr"])
+        .env("RUST_LOG", "trace")
+        .output()
+        .unwrap();
+    assert!(output.status.success());
+    let log = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        log.contains("TRACE") || log.contains("DEBUG"),
+        "nothing was logged"
+    );
+    for secret in ["sesame-secret", "token-of-the-session", "Signature="] {
+        assert!(!log.contains(secret), "{secret} in {log}");
+    }
+}
+
+#[test]
 fn missing_buckets_and_dead_servers_are_told_apart() {
     let sim = cloud();
     let place = Place::near(&sim);
