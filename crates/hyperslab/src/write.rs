@@ -346,7 +346,7 @@ impl Writer {
         let fill = self.state.meta.fill.bytes();
         // Only where the cells are in the chunk matters. Strides of 1 keep runs whole along any
         // dimension, and offsets small for a union too, whose result has one dimension.
-        let target = Target::strided(0, &vec![1; self.state.meta.shape.rank()]);
+        let target = Target::strided(0, vec![1; self.state.meta.shape.rank()]);
         for copy in piece.part.copies(&self.state.order, &target) {
             for k in 0..copy.count {
                 let from = (copy.src + k * copy.src_step) as usize;
