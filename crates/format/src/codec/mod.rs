@@ -391,6 +391,9 @@ fn bytes_packing(config: &Value, dtype: &DataType) -> Result<Packing> {
         );
     };
     let swap = match config.get("endian").and_then(Value::as_str) {
+        // zarr-python, which defines structured types, stores their fields little-endian whatever
+        // the codec says.
+        Some("big") if matches!(dtype, DataType::Struct(_)) => Swap::None,
         Some("big") => Swap::new(cell_bytes as usize, &dtype.numbers()),
         Some("little") | None => Swap::None,
         Some(other) => return Err(Error::data(format!("the endian {other:?} is not known"))),
@@ -415,7 +418,7 @@ pub(crate) fn default_packing(dtype: &DataType, big_endian: bool) -> Value {
         DataType::VarBytes => json!({"name": "vlen-bytes"}),
         _ if dtype.numbers().is_empty() => json!({"name": "bytes"}),
         // zarr-python 3.1 writes structured types without an endian and always little.
-        DataType::Struct(_) if !big_endian => json!({"name": "bytes"}),
+        DataType::Struct(_) => json!({"name": "bytes"}),
         _ => v3_json(
             "bytes",
             json!({"endian": if big_endian { "big" } else { "little" }}),
