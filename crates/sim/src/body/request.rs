@@ -35,9 +35,13 @@ struct Shared {
     meter: Arc<Meter>,
     shaper: Arc<Shaper>,
     connection: Arc<Connection>,
-    /// The virtual moment at which the last frame had crossed the network.
+    /// The virtual moment at which the last piece had crossed the network.
     crossed: Instant,
-    delayed: Option<(Sleep, Frame<Bytes>)>,
+    /// When the last frame came from the client, who may be slower than the network.
+    came: Instant,
+    /// What has come and the network has not yet carried.
+    rest: Bytes,
+    delayed: Option<(Sleep, Bytes)>,
     touched: bool,
 }
 
@@ -56,6 +60,8 @@ impl RequestBody {
             shaper,
             connection,
             crossed: arrived,
+            came: arrived,
+            rest: Bytes::new(),
             delayed: None,
             touched: false,
         };
@@ -67,7 +73,8 @@ impl RequestBody {
 
     /// When the last byte that has been read has crossed the network; it may lie ahead.
     pub(crate) fn crossed(&self) -> Instant {
-        lock(&self.shared).crossed
+        let shared = lock(&self.shared);
+        shared.crossed.max(shared.came)
     }
 
     /// True if somebody has begun to read.
@@ -84,6 +91,25 @@ impl RequestBody {
     }
 }
 
+impl Shared {
+    /// Sends one piece on its way: returned if it may be handed on now, else left to wait. Pieces
+    /// are of one size for all connections, or the total bandwidth would not be shared evenly.
+    fn carry(&mut self) -> Option<Bytes> {
+        let length = self.rest.len().min(self.shaper.piece());
+        let piece = self.rest.split_to(length);
+        let clock = self.connection.clock();
+        self.crossed = self
+            .shaper
+            .reserve(clock, Direction::Up, self.crossed, length);
+        let early = self.crossed.checked_sub(AHEAD).unwrap_or(self.crossed);
+        if early <= Instant::now() {
+            return Some(piece);
+        }
+        self.delayed = Some((self.shaper.sleep_until(early), piece));
+        None
+    }
+}
+
 impl Body for RequestBody {
     type Data = Bytes;
     type Error = StdError;
@@ -97,34 +123,32 @@ impl Body for RequestBody {
         loop {
             if let Some((sleep, _)) = &mut shared.delayed {
                 ready!(Pin::new(sleep).poll(context));
-                return Poll::Ready(shared.delayed.take().map(|(_, frame)| Ok(frame)));
+                let piece = shared.delayed.take().map(|(_, piece)| piece);
+                return Poll::Ready(piece.map(|piece| Ok(Frame::data(piece))));
+            }
+            if !shared.rest.is_empty() {
+                if let Some(piece) = shared.carry() {
+                    return Poll::Ready(Some(Ok(Frame::data(piece))));
+                }
+                continue;
             }
             let Some(frame) = ready!(Pin::new(&mut shared.incoming).poll_frame(context)) else {
                 return Poll::Ready(None);
             };
-            let frame = frame.map_err(|error| Box::new(error) as StdError)?;
-            let Some(length) = frame.data_ref().map(Bytes::len) else {
-                return Poll::Ready(Some(Ok(frame)));
-            };
-            shared.meter.received(length);
-            if !shared.shaper.limits_bandwidth() {
-                shared.crossed = Instant::now();
-                return Poll::Ready(Some(Ok(frame)));
+            shared.came = Instant::now();
+            match frame
+                .map_err(|error| Box::new(error) as StdError)?
+                .into_data()
+            {
+                Ok(data) => {
+                    shared.meter.received(data.len());
+                    if !shared.shaper.limits_bandwidth() {
+                        return Poll::Ready(Some(Ok(Frame::data(data))));
+                    }
+                    shared.rest = data;
+                }
+                Err(trailers) => return Poll::Ready(Some(Ok(trailers))),
             }
-            let Shared {
-                shaper,
-                connection,
-                crossed,
-                ..
-            } = &*shared;
-            let end = shaper.reserve(connection.clock(), Direction::Up, *crossed, length);
-            let early = end.checked_sub(AHEAD).unwrap_or(end);
-            let sleep = (early > Instant::now()).then(|| shaper.sleep_until(early));
-            shared.crossed = end;
-            let Some(sleep) = sleep else {
-                return Poll::Ready(Some(Ok(frame)));
-            };
-            shared.delayed = Some((sleep, frame));
         }
     }
 

@@ -15,9 +15,9 @@ use std::time::{Duration, Instant};
 
 use crate::sync::lock;
 
-/// Deadlines this close count as reached: the wake-up itself takes about as long, and near-equal
-/// deadlines share one.
-const GRAIN: Duration = Duration::from_micros(25);
+/// Deadlines this close count as reached. It is about what the kernel's timer slack and the wake-up
+/// of a task take, so that sleeps end on time on average; and near-equal deadlines share a wake-up.
+const GRAIN: Duration = Duration::from_micros(100);
 
 /// Hands out sleeps; clones share one thread, which ends with the last of them.
 #[derive(Clone)]
