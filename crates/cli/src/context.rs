@@ -26,9 +26,8 @@ impl Context {
     /// The surroundings that the global options ask for.
     pub(crate) fn new(global: &Global) -> Self {
         let mut options = Options::default();
-        if let Some(memory) = global.memory {
-            options.memory = memory;
-        }
+        // Half for chunks on their way inside the session, half for the cells in our own buffers.
+        options.memory = (global.memory.unwrap_or(options.memory) / 2).max(1);
         if let Some(concurrency) = global.concurrency {
             options.concurrency = usize::from(concurrency);
         }
@@ -43,7 +42,7 @@ impl Context {
         }
     }
 
-    /// The memory limit in bytes.
+    /// Bytes that a command's own buffers may take: what `--memory` leaves beside the session.
     pub(crate) fn memory(&self) -> u64 {
         self.session.options().memory
     }
