@@ -78,7 +78,9 @@ impl Canvas {
             let from = self.0.pointer.with_addr(start).cast();
             // SAFETY: the range lies inside the buffer that this canvas owns, and the advice
             // changes how it is backed, not what it holds. Refusal does no harm.
-            let _ = unsafe { rustix::mm::madvise(from, end - start, rustix::mm::Advice::LinuxHugepage) };
+            let _ = unsafe {
+                rustix::mm::madvise(from, end - start, rustix::mm::Advice::LinuxHugepage)
+            };
         }
     }
 

@@ -125,7 +125,7 @@ impl<T: Send + 'static> Tasks<T> {
 fn flatten<T>(result: std::result::Result<Result<T>, tokio::task::JoinError>) -> Result<T> {
     result.unwrap_or_else(|e| {
         Err(if e.is_panic() {
-            Error::internal("a task panicked").with_hint("please report this")
+            panicked()
         } else {
             Error::unavailable("the operation was cancelled")
         })
@@ -146,12 +146,21 @@ pub(crate) async fn on_core<T: Send + 'static>(
     work: impl FnOnce() -> Result<T> + Send + 'static,
 ) -> Result<T> {
     let permit = acquire(&session.inner().cpu, 1).await?;
-    let task = tokio::task::spawn_blocking(move || {
-        let answer = work();
+    let (send, receive) = tokio::sync::oneshot::channel();
+    runtime::workers()?.spawn(move || {
+        // A panic must not take the worker with it; the receiver hears of it by the lost sender.
+        let answer = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
         drop(permit);
-        answer
+        if let Ok(answer) = answer {
+            // Nobody listens any more when the read was cancelled.
+            let _ = send.send(answer);
+        }
     });
-    flatten(task.await)
+    receive.await.unwrap_or_else(|_| Err(panicked()))
+}
+
+fn panicked() -> Error {
+    Error::internal("a task panicked").with_hint("please report this")
 }
 
 async fn read_object(job: &Arc<Job>, mut object: ObjectPieces) -> Result<()> {

@@ -6,11 +6,13 @@
 use std::future::Future;
 use std::sync::Mutex;
 
+use rayon::{ThreadPool, ThreadPoolBuilder};
 use tokio::runtime::{Builder, Handle, Runtime};
 
 use crate::{Error, Result};
 
 static RUNTIME: Mutex<Option<(u32, &'static Runtime)>> = Mutex::new(None);
+static WORKERS: Mutex<Option<(u32, &'static ThreadPool)>> = Mutex::new(None);
 
 /// A handle of this process' runtime.
 pub fn handle() -> Result<Handle> {
@@ -35,6 +37,29 @@ pub fn handle() -> Result<Handle> {
     let runtime: &'static Runtime = Box::leak(Box::new(runtime));
     *slot = Some((pid, runtime));
     Ok(runtime.handle().clone())
+}
+
+/// The threads that encode and decode: as many as there are cores, the same ones throughout, so
+/// that their buffers and codec contexts stay warm.
+pub(crate) fn workers() -> Result<&'static ThreadPool> {
+    let mut slot = WORKERS
+        .lock()
+        .map_err(|_| Error::internal("the workers' lock is poisoned"))?;
+    let pid = std::process::id();
+    if let Some((owner, pool)) = *slot
+        && owner == pid
+    {
+        return Ok(pool);
+    }
+    let pool = ThreadPoolBuilder::new()
+        .num_threads(cores())
+        .thread_name(|i| format!("hyperslab-core-{i}"))
+        .build()
+        .map_err(|e| Error::unavailable(format!("no threads could be started: {e}")))?;
+    // Leaked for the same reasons as the runtime.
+    let pool: &'static ThreadPool = Box::leak(Box::new(pool));
+    *slot = Some((pid, pool));
+    Ok(pool)
 }
 
 /// Runs a future to its end on this process' runtime, from a thread that is not part of one.
