@@ -277,6 +277,13 @@ impl Array {
             ))
             .with_hint("copy it with `hyperslab cp`; the copy is Zarr v3"));
         }
+        if self.0.open.read_only {
+            return Err(Error::invalid(format!(
+                "{} is behind a web server, which is read only",
+                self.0.url
+            ))
+            .with_hint("copy it with `hyperslab cp` to a directory, S3, Azure or Google"));
+        }
         Ok(())
     }
 

@@ -44,6 +44,8 @@ pub(crate) struct OpenStore {
     pub(crate) policy: StorePolicy,
     /// Bodies are open files that are read where needed.
     pub(crate) lazy: bool,
+    /// Writes are refused, so there is no use in reading what they would change.
+    pub(crate) read_only: bool,
 }
 
 impl fmt::Debug for Session {
@@ -117,6 +119,7 @@ impl Session {
                     meter: MeterHandle::default(),
                     policy,
                     lazy: false,
+                    read_only: false,
                 },
             );
         }
@@ -133,11 +136,13 @@ impl Session {
             _ => StorePolicy::CLOUD,
         };
         let lazy = matches!(opened.kind, StoreKind::File);
+        let read_only = matches!(opened.kind, StoreKind::Http);
         let open = OpenStore {
             store: opened.store,
             meter: opened.meter,
             policy,
             lazy,
+            read_only,
         };
         if let Ok(mut stores) = self.0.stores.lock() {
             return Ok(stores.entry(url.to_owned()).or_insert(open).clone());
