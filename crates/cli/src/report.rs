@@ -27,7 +27,7 @@ pub(crate) fn start_logging(global: &Global) {
         _ => "trace",
     };
     let filter = EnvFilter::try_from_default_env()
-        .unwrap_or_else(|_| EnvFilter::new(format!("error,hyperslab={level},hyperslab_store={level},hyperslab_format={level},hyperslab_sim={level}")));
+        .unwrap_or_else(|_| EnvFilter::new(format!("error,s3s=off,hyperslab={level},hyperslab_store={level},hyperslab_format={level},hyperslab_sim={level}")));
     // A second subscriber cannot be there: this is the program's first action.
     let _ = tracing_subscriber::fmt()
         .with_env_filter(filter)
