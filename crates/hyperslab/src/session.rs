@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use hyperslab_format as format;
 use hyperslab_format::{ArraySpec, GroupMeta, Loaded, StorePolicy};
-use hyperslab_store::{MeterHandle, MeterSnapshot, StoreKind, StoreRef};
+use hyperslab_store::{MeterHandle, MeterSnapshot, Prefixed, StoreKind, StoreRef};
 use serde_json::{Map, Value};
 use tokio::sync::Semaphore;
 
@@ -34,6 +34,7 @@ pub(crate) struct Inner {
     pub(crate) requests: Arc<Semaphore>,
     pub(crate) cpu: Arc<Semaphore>,
     stores: Mutex<HashMap<String, OpenStore>>,
+    mounts: Mutex<HashMap<String, OpenStore>>,
 }
 
 /// A store as the session opened it.
@@ -81,6 +82,7 @@ impl Session {
             requests: Arc::new(Semaphore::new(options.concurrency.max(1))),
             cpu: Arc::new(Semaphore::new(options.cores.max(1))),
             stores: Mutex::new(HashMap::new()),
+            mounts: Mutex::new(HashMap::new()),
             options,
         }))
     }
@@ -108,24 +110,39 @@ impl Session {
     }
 
     /// Uses `store` for everything below `url`, instead of opening it: for stores that wrap others
-    /// in ways a URL cannot say.
+    /// in ways a URL cannot say. What is above `url` is never looked at.
     pub fn mount(&self, url: &str, store: StoreRef) {
-        let policy = StorePolicy::LOCAL;
-        if let Ok(mut stores) = self.0.stores.lock() {
-            stores.insert(
-                url.to_owned(),
-                OpenStore {
-                    store,
-                    meter: MeterHandle::default(),
-                    policy,
-                    lazy: false,
-                    read_only: false,
-                },
-            );
+        let open = OpenStore {
+            store,
+            meter: MeterHandle::default(),
+            policy: StorePolicy::LOCAL,
+            lazy: false,
+            read_only: false,
+        };
+        if let Ok(mut mounts) = self.0.mounts.lock() {
+            mounts.insert(url.to_owned(), open);
         }
     }
 
+    /// The mounted store that holds `url`, and the path of `url` below it.
+    fn mounted(&self, url: &str) -> Option<(OpenStore, String)> {
+        let mounts = self.0.mounts.lock().ok()?;
+        let holding = mounts.iter().filter_map(|(at, open)| {
+            let below = url.strip_prefix(at.as_str())?;
+            (below.is_empty() || below.starts_with('/')).then_some((at.len(), open, below))
+        });
+        let (_, open, below) = holding.max_by_key(|(len, ..)| *len)?;
+        Some((open.clone(), below.trim_start_matches('/').to_owned()))
+    }
+
     pub(crate) async fn store(&self, url: &str) -> Result<OpenStore> {
+        if let Some((open, below)) = self.mounted(url) {
+            if below.is_empty() {
+                return Ok(open);
+            }
+            let store: StoreRef = Arc::new(Prefixed::new(open.store.clone(), &below)?);
+            return Ok(OpenStore { store, ..open });
+        }
         let found = |stores: &HashMap<String, OpenStore>| stores.get(url).cloned();
         if let Some(open) = self.0.stores.lock().ok().as_deref().and_then(found) {
             return Ok(open);
@@ -229,7 +246,10 @@ impl Session {
         let mut location = Location::parse(url)?;
         format::check_path(&location.path)?;
         if location.path.is_empty() {
-            while let Some(parent) = location.up() {
+            let is_mount = |url: &str| self.mounted(url).is_some_and(|(_, below)| below.is_empty());
+            while !is_mount(&location.root)
+                && let Some(parent) = location.up()
+            {
                 let open = self.store(&parent.root).await?;
                 match format::load(&*open.store, "").await {
                     Ok(Loaded {

@@ -78,7 +78,7 @@ pub(crate) fn resolve_range(
     let Some(range) = range else {
         return Ok((0..size, None));
     };
-    let bytes = range.check(size).map_err(|_| {
+    let unsatisfiable = || {
         let mut error = s3_error!(InvalidRange, "The requested range is not satisfiable");
         let mut headers = HeaderMap::new();
         if let Ok(value) = HeaderValue::try_from(format!("bytes */{size}")) {
@@ -86,7 +86,12 @@ pub(crate) fn resolve_range(
         }
         error.set_headers(headers);
         error
-    })?;
+    };
+    // No range of an empty object can be satisfied, its last bytes included.
+    let bytes = match range.check(size) {
+        Ok(bytes) if !bytes.is_empty() => bytes,
+        _ => return Err(unsatisfiable()),
+    };
     let content_range = format!(
         "bytes {}-{}/{size}",
         bytes.start,

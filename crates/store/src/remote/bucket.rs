@@ -204,6 +204,20 @@ pub(super) fn meta(found: &ObjectMeta) -> Meta {
     }
 }
 
+impl Bucket {
+    /// Azure takes a backslash for a slash, so such a key would name another object there.
+    fn check_key(&self, key: &str) -> Result<()> {
+        check_key(key)?;
+        if self.spec.kind == StoreKind::Azure && key.contains('\\') {
+            return Err(Error::invalid(format!(
+                "the key {key:?} has a backslash, which Azure takes for a slash"
+            ))
+            .with_hint("use another name"));
+        }
+        Ok(())
+    }
+}
+
 #[async_trait]
 impl Store for Bucket {
     fn url(&self) -> &str {
@@ -211,12 +225,12 @@ impl Store for Bucket {
     }
 
     async fn get(&self, key: &str, options: Get) -> Result<Got> {
-        check_key(key)?;
+        self.check_key(key)?;
         self.read_object(key, &options).await
     }
 
     async fn put(&self, key: &str, value: Vec<Bytes>, mode: Put) -> Result<Meta> {
-        check_key(key)?;
+        self.check_key(key)?;
         let (asked, mode) = match mode {
             Put::Overwrite => (Asked::Write, PutMode::Overwrite),
             Put::Create => (Asked::Write, PutMode::Create),
@@ -254,7 +268,7 @@ impl Store for Bucket {
     }
 
     async fn delete(&self, key: &str) -> Result<()> {
-        check_key(key)?;
+        self.check_key(key)?;
         let path = path(key)?;
         let request = |handles: Handles| async move { handles.objects.delete(&path).await };
         match self.ask(Asked::Delete, key, request).await {
@@ -264,7 +278,7 @@ impl Store for Bucket {
     }
 
     async fn head(&self, key: &str) -> Result<Meta> {
-        check_key(key)?;
+        self.check_key(key)?;
         match self.inspect(key, &Get::default()).await? {
             Some(meta) => Ok(meta),
             None => Err(Error::internal(

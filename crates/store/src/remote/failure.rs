@@ -118,12 +118,18 @@ fn no_credentials(place: &Place<'_>) -> Error {
     Error::denied(format!("{}: no credentials were found", place.name)).with_hint(hint)
 }
 
-/// The status that S3 gives an error code, for codes that arrive inside a 200.
+/// The status behind an error code that arrives inside a 200: S3 names it, Azure's batches give
+/// the number itself.
 fn status_of(code: Option<&str>) -> u16 {
     match code {
         Some("AccessDenied") => 403,
         Some("NoSuchKey" | "NoSuchBucket") => 404,
-        _ => 503,
+        Some(code) => code
+            .parse()
+            .ok()
+            .filter(|n| (300..=599).contains(n))
+            .unwrap_or(503),
+        None => 503,
     }
 }
 
