@@ -6,11 +6,12 @@
 //! the array and the object; an unreadable chunk is never read as fill values.
 
 use std::cell::RefCell;
+use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use futures::future::try_join;
-use hyperslab_format::{ObjectPieces, Piece, Resolver, Scratch, Source};
+use hyperslab_format::{ObjectPieces, Piece, Resolver, Scratch, ShardIndex, Source};
 use hyperslab_index::{Selection, Target};
 use hyperslab_store::Body;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -193,7 +194,7 @@ enum Ready {
     /// One encoded unit.
     Unit(Body),
     /// A shard with its index, whole or some ranges of it.
-    Shard(Option<hyperslab_format::ShardIndex>, Vec<(u64, Body)>),
+    Shard(Option<ShardIndex>, Vec<(u64, Body)>),
 }
 
 fn prepare(state: &State, fetched: Fetched) -> Result<Ready> {
@@ -258,32 +259,37 @@ fn deliver(job: &Job, pieces: &[Piece], ready: &Ready) -> Result<()> {
             Ready::Absent => out.scatter_fill(fill, &piece.part, &state.order)?,
             Ready::Raw(bodies) => out.scatter_body(bodies, &piece.part, &state.order)?,
             Ready::Unit(body) => decode_unit(state, out, piece, body, 0..body.len())?,
-            Ready::Shard(index, bodies) => {
-                let range = match (&piece.source, index) {
-                    (Source::Range(range), _) => Some(range.clone()),
-                    (Source::Inner(i), Some(index)) => index.get(*i),
-                    (Source::Fill, _) => None,
-                    _ => return Err(Error::internal("a shard's piece was not located")),
-                };
-                let Some(range) = range else {
-                    out.scatter_fill(fill, &piece.part, &state.order)?;
-                    continue;
-                };
-                let (start, body) = bodies
-                    .iter()
-                    .find(|(start, body)| *start <= range.start && range.end <= start + body.len())
-                    .ok_or_else(|| Error::internal("a shard's piece was not fetched"))?;
-                decode_unit(
-                    state,
-                    out,
-                    piece,
-                    body,
-                    range.start - start..range.end - start,
-                )?;
-            }
+            Ready::Shard(index, bodies) => match in_shard(piece, index.as_ref(), bodies)? {
+                Some((body, range)) => decode_unit(state, out, piece, body, range)?,
+                None => out.scatter_fill(fill, &piece.part, &state.order)?,
+            },
         }
     }
     Ok(())
+}
+
+/// The response that holds an inner chunk, and its range in there; `None` if it is absent.
+fn in_shard<'a>(
+    piece: &Piece,
+    index: Option<&ShardIndex>,
+    bodies: &'a [(u64, Body)],
+) -> Result<Option<(&'a Body, Range<u64>)>> {
+    let range = match (&piece.source, index) {
+        (Source::Range(range), _) => range.clone(),
+        (Source::Fill, _) => return Ok(None),
+        (Source::Inner(i), Some(index)) => match index.get(*i) {
+            Some(range) => range,
+            None => return Ok(None),
+        },
+        _ => return Err(Error::internal("a shard's piece was not located")),
+    };
+    let holds =
+        |(start, body): &&(u64, Body)| *start <= range.start && range.end <= start + body.len();
+    let (start, body) = bodies
+        .iter()
+        .find(holds)
+        .ok_or_else(|| Error::internal("a shard's piece was not fetched"))?;
+    Ok(Some((body, range.start - start..range.end - start)))
 }
 
 fn decode_unit(
@@ -291,7 +297,7 @@ fn decode_unit(
     out: &Destination,
     piece: &Piece,
     body: &Body,
-    range: std::ops::Range<u64>,
+    range: Range<u64>,
 ) -> Result<()> {
     BUFFERS.with_borrow_mut(|(encoded, cells, scratch)| {
         let len = (range.end - range.start) as usize;
@@ -380,25 +386,14 @@ fn strings_of(
                 chain.decode_strings(body.clone().into_bytes()?, &state.stored, fill)?
             }
             Ready::Raw(_) => return Err(Error::internal("strings were read as raw cells")),
-            Ready::Shard(index, bodies) => {
-                let range = match (&piece.source, index) {
-                    (Source::Range(range), _) => Some(range.clone()),
-                    (Source::Inner(i), Some(index)) => index.get(*i),
-                    _ => None,
-                };
-                match range {
-                    None => empty(),
-                    Some(range) => {
-                        let mut bytes = vec![0; (range.end - range.start) as usize];
-                        let (start, body) = bodies
-                            .iter()
-                            .find(|(s, b)| *s <= range.start && range.end <= s + b.len())
-                            .ok_or_else(|| Error::internal("a shard's piece was not fetched"))?;
-                        body.read_at(range.start - start, &mut bytes)?;
-                        chain.decode_strings(bytes.into(), &state.stored, fill)?
-                    }
+            Ready::Shard(index, bodies) => match in_shard(&piece, index.as_ref(), bodies)? {
+                None => empty(),
+                Some((body, range)) => {
+                    let mut bytes = vec![0; (range.end - range.start) as usize];
+                    body.read_at(range.start, &mut bytes)?;
+                    chain.decode_strings(bytes.into(), &state.stored, fill)?
                 }
-            }
+            },
         };
         out.push((piece, cells));
     }

@@ -231,7 +231,13 @@ impl Session {
     /// Removes an array or a group with all below it; returns how many objects went.
     pub async fn remove(&self, url: &str, progress: &dyn Progress) -> Result<u64> {
         let (open, location) = self.place(url).await?;
-        let Loaded { .. } = format::load(&*open.store, &location.path).await?;
+        if let Err(e) = format::load(&*open.store, &location.path).await {
+            // A removal that was stopped has taken the metadata and left objects: go on with it.
+            let (left, _) = open.store.list(&location.path, None).await?;
+            if !e.is_not_found() || left.is_empty() {
+                return Err(e);
+            }
+        }
         let mut seen = 0;
         format::remove_node(&*open.store, &location.path, |removed| {
             progress.add(removed - seen);

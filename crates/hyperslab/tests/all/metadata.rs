@@ -146,3 +146,16 @@ fn bad_names_and_absent_things() {
     assert!(block_on(session.open_group(&format!("{base}/ü n"))).is_err());
     assert!(block_on(session.open_array(&base)).is_err());
 }
+
+#[test]
+fn a_stopped_removal_can_be_repeated() {
+    let url = format!("{}/sky.zarr/a", fresh());
+    let session = Session::default();
+    let array = block_on(session.create_array(&url, spec(&[4], "u1"), false)).unwrap();
+    block_on(array.write(&Selection::All, vec![5; 4])).unwrap();
+    let store = hyperslab::store::open(&url).unwrap();
+    block_on(store.delete("zarr.json")).unwrap();
+    assert_eq!(block_on(session.remove(&url, &())).unwrap(), 1);
+    let e = block_on(session.remove(&url, &())).unwrap_err();
+    assert_eq!(e.kind(), ErrorKind::NotFound);
+}
