@@ -138,7 +138,9 @@ class Report:
             **self.details,
         }
         OUT.mkdir(exist_ok=True)
-        path = OUT / f"{self.name}.json"
+        # A part must not pass for the whole.
+        part = "" if self.settings.only is None else ".part"
+        path = OUT / f"{self.name}{part}.json"
         path.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n")
         print(f"written to {path.relative_to(ROOT)}")
         return 0 if self.must_show and all(m.holds for m in self.must_show) else 1

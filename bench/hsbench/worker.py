@@ -52,15 +52,18 @@ class Server:
 
     def write(self, shape: list[int]) -> dict[str, Any]:
         assert self.source is not None, "no cells are loaded"
-        start = time.perf_counter()
-        self.peer.write(self.array, tuple(slice(0, side) for side in shape), self.source)
-        return {"seconds": time.perf_counter() - start}
+        where = tuple(slice(0, side) for side in shape)
+        start, cpu = time.perf_counter(), time.process_time()
+        self.peer.write(self.array, where, self.source)
+        seconds, cpu = time.perf_counter() - start, time.process_time() - cpu
+        return {"seconds": seconds, "cpu_seconds": cpu}
 
     def read(self) -> dict[str, Any]:
         self.result = None
-        start = time.perf_counter()
+        start, cpu = time.perf_counter(), time.process_time()
         self.result = self.peer.read(self.array)
-        return {"seconds": time.perf_counter() - start}
+        seconds, cpu = time.perf_counter() - start, time.process_time() - cpu
+        return {"seconds": seconds, "cpu_seconds": cpu}
 
     def dump(self, path: str) -> dict[str, Any]:
         result = self.peer.result(self.result, self.data_type)

@@ -66,7 +66,11 @@ impl Cells {
             }
             let have = n.min(mine.len());
             if mine[..have] != block[..have] || have < n {
-                let same = mine.iter().zip(&block[..n]).take_while(|(a, b)| a == b).count();
+                let same = mine
+                    .iter()
+                    .zip(&block[..n])
+                    .take_while(|(a, b)| a == b)
+                    .count();
                 return Ok(Some(at + same as u64));
             }
             mine = &mine[have..];
@@ -116,9 +120,13 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("cells");
         let path = path.to_str().unwrap();
-        let strings: Vec<Bytes> = ["", "a", "longer ü", ""].map(|s| Bytes::from_static(s.as_bytes())).to_vec();
+        let strings: Vec<Bytes> = ["", "a", "longer ü", ""]
+            .map(|s| Bytes::from_static(s.as_bytes()))
+            .to_vec();
         Cells::Strings(strings.clone()).dump(path).unwrap();
-        let Cells::Strings(back) = Cells::load(path, true).unwrap() else { panic!("not strings") };
+        let Cells::Strings(back) = Cells::load(path, true).unwrap() else {
+            panic!("not strings")
+        };
         assert_eq!(back, strings);
         assert!(split_strings(Bytes::from_static(&[2, 0, 0, 0, 1])).is_err());
         assert!(split_strings(Bytes::from_static(&[2, 0, 0])).is_err());
@@ -137,7 +145,10 @@ mod tests {
             (vec![1, 2, 3, 4, 5], Some(4)),
             (vec![], Some(0)),
         ] {
-            assert_eq!(Cells::Fixed(cells).first_difference(path).unwrap(), expected);
+            assert_eq!(
+                Cells::Fixed(cells).first_difference(path).unwrap(),
+                expected
+            );
         }
     }
 }

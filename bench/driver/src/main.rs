@@ -8,6 +8,7 @@
 //! releasing buffers are requests of their own.
 
 mod cells;
+mod clock;
 mod floors;
 mod pattern;
 mod protocol;
@@ -30,7 +31,12 @@ fn main() -> ExitCode {
 
 fn run() -> Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+    match arguments
+        .iter()
+        .map(String::as_str)
+        .collect::<Vec<_>>()
+        .as_slice()
+    {
         ["serve"] => serve::run(),
         ["sim", preset, bucket] => simulate::run(preset, bucket),
         _ => Err(Error::invalid("the arguments are not understood")

@@ -19,9 +19,14 @@ fn value(offset: u64) -> f32 {
 fn boxes(array: &Array) -> Result<Vec<Region>> {
     let meta = array.meta();
     if meta.dtype != DataType::Float(4) {
-        return Err(Error::invalid(format!("{} does not hold float32", array.url())));
+        return Err(Error::invalid(format!(
+            "{} does not hold float32",
+            array.url()
+        )));
     }
-    Ok(Region::whole(&meta.shape).split(&meta.chunk_shape).collect())
+    Ok(Region::whole(&meta.shape)
+        .split(&meta.chunk_shape)
+        .collect())
 }
 
 fn cells(shape: &Shape, region: &Region) -> Result<Vec<u8>> {
@@ -30,7 +35,11 @@ fn cells(shape: &Shape, region: &Region) -> Result<Vec<u8>> {
     let mut out = Vec::with_capacity(sides.num_cells() as usize * 4);
     for first in (0..sides.num_cells()).step_by(row.max(1) as usize) {
         let local = sides.coords_of(first);
-        let coords: Vec<u64> = local.iter().zip(region.start()).map(|(l, s)| l + s).collect();
+        let coords: Vec<u64> = local
+            .iter()
+            .zip(region.start())
+            .map(|(l, s)| l + s)
+            .collect();
         let start = shape.offset_of(&coords);
         for offset in start..start + row {
             out.extend_from_slice(&value(offset).to_le_bytes());
@@ -44,9 +53,13 @@ pub(crate) fn fill(array: &Array) -> Result<()> {
     let shape = array.shape();
     let todo = boxes(array)?;
     for group in todo.chunks(BOXES_AT_ONCE) {
-        hyperslab::block_on(futures::future::try_join_all(group.iter().map(|region| async {
-            array.write(&Selection::region(region), cells(&shape, region)?).await
-        })))?;
+        hyperslab::block_on(futures::future::try_join_all(group.iter().map(
+            |region| async {
+                array
+                    .write(&Selection::region(region), cells(&shape, region)?)
+                    .await
+            },
+        )))?;
     }
     Ok(())
 }
@@ -60,10 +73,14 @@ pub(crate) fn check(array: &Array, many: u64, seed: u64) -> Result<(u64, u64)> {
     } else {
         // The first and the last box, and others drawn by a counter that is mixed well.
         let drawn = (0..many.saturating_sub(2)).map(|i| {
-            let mixed = (seed ^ i.wrapping_mul(0x9e37_79b9_7f4a_7c15)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+            let mixed =
+                (seed ^ i.wrapping_mul(0x9e37_79b9_7f4a_7c15)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
             (mixed >> 20) as usize % all.len()
         });
-        drawn.chain([0, all.len() - 1]).filter_map(|i| all.get(i)).collect()
+        drawn
+            .chain([0, all.len() - 1])
+            .filter_map(|i| all.get(i))
+            .collect()
     };
     let (mut compared, mut different) = (0, 0);
     for region in chosen {

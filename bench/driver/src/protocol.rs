@@ -37,7 +37,11 @@ pub(crate) enum Request {
     /// Reads all files below a folder with one thread per core into one buffer. Timed.
     PlainRead { folder: String },
     /// Writes the loaded cells as files of so many bytes, one thread per core. Timed.
-    PlainWrite { folder: String, file_bytes: u64, total_bytes: u64 },
+    PlainWrite {
+        folder: String,
+        file_bytes: u64,
+        total_bytes: u64,
+    },
     /// Copies so many bytes from buffer to buffer, one thread per core. Timed.
     PlainCopy { bytes: u64 },
 }

@@ -1,7 +1,6 @@
 //! The loop: one request per line in, one answer per line out.
 
 use std::io::{BufRead, Write};
-use std::time::{Duration, Instant};
 
 use hyperslab::{
     Array, ArraySpec, Compression, DataType, Error, FillValue, Region, Result, Selection, Session,
@@ -10,6 +9,7 @@ use hyperslab::{
 use serde_json::{Value, json};
 
 use crate::cells::Cells;
+use crate::clock::Clock;
 use crate::protocol::{Answer, Request, Spec};
 use crate::{floors, pattern};
 
@@ -37,13 +37,11 @@ pub(crate) fn run() -> Result<()> {
         };
         let text = serde_json::to_string(&answer)
             .map_err(|e| Error::internal(format!("an answer has no JSON: {e}")))?;
-        writeln!(out, "{text}").and_then(|()| out.flush()).map_err(lost)?;
+        writeln!(out, "{text}")
+            .and_then(|()| out.flush())
+            .map_err(lost)?;
     }
     Ok(())
-}
-
-fn timed(took: Duration, bytes: u64) -> Value {
-    json!({"seconds": took.as_secs_f64(), "bytes": bytes})
 }
 
 impl Worker {
@@ -86,9 +84,9 @@ impl Worker {
                 Ok(json!({"objects": objects}))
             }
             Request::Fill {} => {
-                let start = Instant::now();
+                let clock = Clock::start();
                 pattern::fill(self.open()?)?;
-                Ok(json!({"seconds": start.elapsed().as_secs_f64()}))
+                Ok(clock.stop().answer(0))
             }
             Request::Check { boxes, seed } => {
                 let (cells, different) = pattern::check(self.open()?, boxes, seed)?;
@@ -96,66 +94,79 @@ impl Worker {
             }
             Request::PlainRead { folder } => {
                 let (took, bytes) = floors::read_files(&folder)?;
-                Ok(timed(took, bytes))
+                Ok(took.answer(bytes))
             }
-            Request::PlainWrite { folder, file_bytes, total_bytes } => {
+            Request::PlainWrite {
+                folder,
+                file_bytes,
+                total_bytes,
+            } => {
                 let Some(Cells::Fixed(cells)) = &self.source else {
                     return Err(Error::invalid("no cells of fixed size are loaded"));
                 };
                 let cells = cells.get(..total_bytes as usize).ok_or_else(|| {
-                    Error::invalid(format!("{} bytes are loaded, not {total_bytes}", cells.len()))
+                    Error::invalid(format!(
+                        "{} bytes are loaded, not {total_bytes}",
+                        cells.len()
+                    ))
                 })?;
-                Ok(timed(floors::write_files(&folder, file_bytes, cells)?, total_bytes))
+                Ok(floors::write_files(&folder, file_bytes, cells)?.answer(total_bytes))
             }
-            Request::PlainCopy { bytes } => Ok(timed(floors::copy_memory(bytes)?, bytes)),
+            Request::PlainCopy { bytes } => Ok(floors::copy_memory(bytes)?.answer(bytes)),
         }
     }
 
     fn open(&self) -> Result<&Array> {
-        self.array.as_ref().ok_or_else(|| Error::invalid("no array is open"))
+        self.array
+            .as_ref()
+            .ok_or_else(|| Error::invalid("no array is open"))
     }
 
     fn read_cells(&self) -> Result<&Cells> {
-        self.result.as_ref().ok_or_else(|| Error::invalid("nothing was read"))
+        self.result
+            .as_ref()
+            .ok_or_else(|| Error::invalid("nothing was read"))
     }
 
     fn write(&mut self, shape: &[u64]) -> Result<Value> {
         let array = self.open()?;
-        let source =
-            self.source.as_ref().ok_or_else(|| Error::invalid("no cells are loaded"))?;
+        let source = self
+            .source
+            .as_ref()
+            .ok_or_else(|| Error::invalid("no cells are loaded"))?;
         let selection = Selection::region(&Region::new(vec![0; shape.len()], shape)?);
         let bytes = source.num_bytes();
         let took = match source {
             Cells::Fixed(cells) => {
-                let start = Instant::now();
+                let clock = Clock::start();
                 array.write_from(&selection, cells)?;
-                start.elapsed()
+                clock.stop()
             }
             Cells::Strings(cells) => {
                 let cells = cells.clone();
-                let start = Instant::now();
+                let clock = Clock::start();
                 block_on(array.write_strings(&selection, cells))?;
-                start.elapsed()
+                clock.stop()
             }
         };
-        Ok(timed(took, bytes))
+        Ok(took.answer(bytes))
     }
 
     fn read(&mut self) -> Result<Value> {
         self.result = None;
         let array = self.open()?;
         let (took, cells) = if array.dtype().is_variable() {
-            let start = Instant::now();
+            let clock = Clock::start();
             let cells = block_on(array.read_strings(&Selection::All))?;
-            (start.elapsed(), Cells::Strings(cells))
+            (clock.stop(), Cells::Strings(cells))
         } else {
-            let start = Instant::now();
+            let clock = Clock::start();
             let cells = block_on(array.read(&Selection::All))?;
-            (start.elapsed(), Cells::Fixed(cells))
+            (clock.stop(), Cells::Fixed(cells))
         };
         let bytes = cells.num_bytes();
         self.result = Some(cells);
-        Ok(timed(took, bytes))
+        Ok(took.answer(bytes))
     }
 
     fn read_again(&mut self) -> Result<Value> {
@@ -165,12 +176,12 @@ impl Worker {
         let array = self.open()?;
         // Stale cells must not pass for a right answer.
         buffer.fill(0xa5);
-        let start = Instant::now();
+        let clock = Clock::start();
         array.read_into(&Selection::All, &mut buffer)?;
-        let took = start.elapsed();
+        let took = clock.stop();
         let bytes = buffer.len() as u64;
         self.result = Some(Cells::Fixed(buffer));
-        Ok(timed(took, bytes))
+        Ok(took.answer(bytes))
     }
 }
 

@@ -23,7 +23,9 @@ pub(crate) fn run(preset: &str, bucket: &str) -> Result<()> {
     });
     let mut out = std::io::stdout();
     let lost = |e| Error::unavailable(format!("the harness is gone: {e}"));
-    writeln!(out, "{line}").and_then(|()| out.flush()).map_err(lost)?;
+    writeln!(out, "{line}")
+        .and_then(|()| out.flush())
+        .map_err(lost)?;
     let mut ignored = Vec::new();
     std::io::stdin().read_to_end(&mut ignored).map_err(lost)?;
     Ok(())

@@ -8,6 +8,7 @@ error and does not count; what Hyperslab cannot do counts as a failure.
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import tempfile
@@ -73,11 +74,19 @@ class Matrix:
         worker, data_type = self.workers[writer], spec["data_type"]
         try:
             worker.ask(op, url=str(self.folder / writer), spec=spec)
+            if op == "create" and not self.keeps_endian(writer, spec):
+                return "it stores no big-endian cells of this type, whatever the codec asks for"
             worker.ask("load", path=str(source), data_type=data_type, shape=box)
             worker.ask("write", shape=box)
         except Failed as reason:
             return str(reason)
         return None
+
+    def keeps_endian(self, writer: str, spec: Any) -> bool:
+        """False if big-endian cells were asked for and the metadata does not say so."""
+        big = '"big"'
+        stored = (self.folder / writer / "zarr.json").read_text()
+        return big in stored or big not in json.dumps(spec["codecs"])
 
     def read(self, reader: str, writer: str, data_type: Any, wanted: Path) -> tuple[str, str]:
         """Reads one array; returns what became of it, and why."""
@@ -138,8 +147,9 @@ def judge(
 ) -> tuple[str, str]:
     """What one pair counts as.
 
-    A peer's failure is its own if it fails with what it wrote itself, or if it could not write
-    that array at all and reads it from nobody; else it is the other's.
+    A reading peer's failure is its own if it reads that array from nobody, itself included. A
+    writing peer is to blame if it cannot read its own array back. All else is our failure, where
+    we are one of the two.
     """
     if (reason := refused[writer]) is not None:
         return ("fails" if writer == OURS else "peer cannot"), f"{writer}: {reason}"
@@ -147,9 +157,8 @@ def judge(
     if state == "equal":
         return state, why
     why = f"{reader} reads what {writer} wrote: {why}"
-    itself = seen.get((reader, reader), ("reader fails", ""))[0]
-    from_others = [seen[w, reader][0] for w in refused if (w, reader) in seen and w != writer]
-    if reader != OURS and itself != "equal" and "equal" not in from_others:
+    read_by_it = [state for (_, r), (state, _) in seen.items() if r == reader]
+    if reader != OURS and "equal" not in read_by_it:
         return "peer cannot", why
     if writer != OURS and seen[writer, writer][0] != "equal":
         return "peer cannot", why
@@ -229,7 +238,7 @@ def present(outcomes: list[Outcome], report: Report) -> None:
         ranked = sorted(reasons.items(), key=lambda item: -len(item[1]))
         report.table(
             ["cells", "what", "for example"],
-            [[len(found), reason[:150], found[0].case] for reason, found in ranked],
+            [[len(found), clipped(reason), found[0].case] for reason, found in ranked],
         )
     wrong = [o for o in outcomes if o.state in ("different", "fails")]
     for outcome in wrong[:60]:
@@ -249,9 +258,17 @@ def short(column: str) -> str:
     return column.replace("transpose", "transp.").replace("bitshuffle", "bitsh.")
 
 
+def clipped(reason: str) -> str:
+    """The end of a long error says more than its middle."""
+    return reason if len(reason) <= 160 else f"{reason[:50]} … {reason[-107:]}"
+
+
 def general(reason: str) -> str:
     """An error without what differs from array to array."""
     reason = re.sub(r"\[tensorstore_spec=.*", "", reason)
+    reason = re.sub(r"is not one of the supported.*", "is not supported", reason)
+    reason = reason.replace('Error parsing object member "metadata": ', "")
+    reason = reason.replace("FAILED_PRECONDITION: Error opening \"zarr3\" driver: ", "")
     reason = re.sub(r"(/[\w.+-]+){3,}", "…", reason)
     reason = re.sub(r"\[source locations=.*", "", reason)
     return reason.strip()

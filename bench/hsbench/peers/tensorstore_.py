@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import importlib.metadata
 import os
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import numpy as np
 import tensorstore as ts
 
+from ..cells import numpy_dtype
 from . import Peer
 
 # Like the others it leaves syncing to the operating system; its default would wait for the disk
@@ -97,11 +99,17 @@ class TensorStore(Peer):
 
     def result(self, cells: Any, data_type: Any) -> np.ndarray:
         if opaque(data_type):
-            from ..cells import numpy_dtype
-
-            flat = np.ascontiguousarray(cells)
-            return flat.view(numpy_dtype(data_type)).reshape(flat.shape[:-1])
+            return as_bytes(cells).view(numpy_dtype(data_type)).reshape(cells.shape[:-1])
         return np.asarray(cells)
+
+
+def as_bytes(cells: np.ndarray) -> np.ndarray:
+    """The bytes of an array of bytes, which tensorstore 0.1.86 hands to NumPy as `V0`: the shape
+    and the memory are right, the size of an element is not."""
+    if cells.dtype.itemsize != 0:
+        return np.ascontiguousarray(cells).view(np.uint8)
+    memory = (ctypes.c_uint8 * cells.size).from_address(cells.ctypes.data)
+    return np.frombuffer(memory, dtype=np.uint8).reshape(cells.shape).copy()
 
 
 def make(_: str) -> Peer:
