@@ -33,7 +33,7 @@ pub(crate) struct Arguments {
     /// Shape, such as 100,200; empty for a single cell
     #[arg(long, value_name = "SIDES", required_unless_present = "group")]
     shape: Option<Sides>,
-    /// Type of the cells, such as f4, int16, U8, datetime64[ns], string
+    /// Type of the cells, such as f4, int16, U8, `datetime64[ns]`, string
     #[arg(long, value_name = "TYPE", required_unless_present = "group")]
     dtype: Option<String>,
     /// Replace what is there
