@@ -6,22 +6,21 @@ use super::{Child, Place, Unavailable, tool};
 use crate::{Failure, Outcome};
 
 const BUCKET: &str = "suite";
+/// Starts the server so that conditional writes are atomic.
+const SCRIPT: &str = include_str!("moto.py");
 
 impl Place {
     /// A bucket of a moto server.
     pub fn moto() -> Result<Place, Unavailable> {
-        let program = tool(".venv/bin/moto_server")?;
+        tool(".venv/bin/moto_server")?;
+        let program = tool(".venv/bin/python")?;
         start(&program).map_err(Unavailable::Broken)
     }
 }
 
 fn start(program: &std::path::Path) -> Outcome<Place> {
     let child = Child::start(program, |port, _| {
-        ["-H", "127.0.0.1", "-p"]
-            .map(str::to_owned)
-            .into_iter()
-            .chain([port.to_string()])
-            .collect()
+        vec!["-c".into(), SCRIPT.into(), port.to_string()]
     })?;
     let status = child.request("PUT", &format!("/{BUCKET}"))?;
     if status != 200 {
