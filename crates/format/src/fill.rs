@@ -137,6 +137,14 @@ fn parse(dtype: &DataType, value: &Value) -> Option<Vec<u8>> {
                 bytes
             })
         }
+        // tensorstore spells the value of each field; zarr-python all bytes at once.
+        DataType::Struct(fields) if value.is_object() => {
+            let values: Option<Vec<Vec<u8>>> = fields
+                .iter()
+                .map(|field| parse(&field.dtype, value.get(&field.name)?))
+                .collect();
+            values.map(|values| values.concat())
+        }
         DataType::RawBits(_) | DataType::RawBytes(_) | DataType::Struct(_) => {
             let size = dtype.cell_bytes()? as usize;
             if value.as_u64() == Some(0) {
@@ -293,6 +301,16 @@ mod tests {
             let fill = FillValue::from_json(&dtype, &value).unwrap();
             assert_eq!(fill.to_json(&dtype), value, "{dtype}");
         }
+    }
+
+    #[test]
+    fn fields_may_be_spelled_one_by_one() {
+        let dtype = parse_dtype("{\"name\": \"struct\", \"configuration\": {\"fields\": [{\"name\": \"x\", \"data_type\": \"int16\"}, {\"name\": \"y\", \"data_type\": \"float32\"}]}}")
+            .unwrap()
+            .dtype;
+        let fill = FillValue::from_json(&dtype, &json!({"x": 300, "y": -0.5})).unwrap();
+        assert_eq!(fill.bytes(), [44, 1, 0, 0, 0, 0xbf]);
+        assert!(FillValue::from_json(&dtype, &json!({"x": 300})).is_err());
     }
 
     #[test]
