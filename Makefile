@@ -1,6 +1,6 @@
 # Two commands matter: `make demo` and `make test`. Both set up what they need and can be repeated.
 
-.PHONY: help demo test lint build setup-test setup-demo unit interop docs clean
+.PHONY: help demo test lint build setup-test setup-demo unit interop interop-run clean
 
 help:
 	@echo 'make demo   build Hyperslab and run its main job on a simulated cloud (a few minutes cold)'
@@ -12,7 +12,7 @@ demo: setup-demo
 	cargo build --quiet -p hyperslab-cli
 	target/debug/hyperslab demo
 
-test: setup-test lint unit interop
+test: setup-test lint unit interop-run
 	@echo 'make test: all checks and tests passed'
 
 setup-demo:
@@ -21,7 +21,6 @@ setup-demo:
 setup-test:
 	@scripts/setup test
 
-# The same profile and feature set throughout, so that nothing is compiled twice.
 lint:
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --quiet -- -D warnings
@@ -32,6 +31,11 @@ unit:
 
 interop:
 	cargo build --quiet -p hyperslab-cli
+	$(MAKE) interop-run
+
+# `unit` has built the binary, with the features of the whole workspace: building it by itself again
+# would compile half of the dependencies anew.
+interop-run:
 	HYPERSLAB_BIN=target/debug/hyperslab .venv/bin/python -m pytest -q tests/interop
 
 build:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import pkgutil
+import signal
 import sys
 
 from . import benchmarks
@@ -44,6 +45,8 @@ def main() -> int:
     settings = Settings(
         quick=arguments.quick, only=arguments.only, seed=arguments.seed
     )
+    # A run that is stopped removes its data and ends its workers like one that fails.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     report = Report(arguments.name, settings)
     module = importlib.import_module(f"{benchmarks.__name__}.{arguments.name}")
     try:

@@ -297,6 +297,7 @@ def add_row(
             "share_of_floor": floor / mine,
         }
     )
+    report.say(f"  {mine:.3f} s, {ratio:.2f} × {best}")
     report.show(f"{name}: ours ÷ best peer", round(ratio, 3), f"at most {GOAL}", ratio <= GOAL)
     return [
         name,
