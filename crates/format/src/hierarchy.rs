@@ -19,6 +19,7 @@ use hyperslab_store::{Get, Put, Store};
 use serde_json::{Map, Value};
 
 use crate::meta::{parse_json, render_json};
+use crate::signature::{self, Signature};
 use crate::{ArrayMeta, Error, ErrorKind, GroupMeta, Result, check_path, join};
 
 /// How often a lost race for a metadata object is run again.
@@ -78,15 +79,20 @@ async fn get_small(store: &dyn Store, key: &str) -> Result<Option<(Bytes, Option
 
 /// Reads the metadata of the node at `path`: `zarr.json`, else Zarr v2's objects.
 pub async fn load(store: &dyn Store, path: &str) -> Result<Loaded> {
+    load_signed(store, path).await.map(|(loaded, _)| loaded)
+}
+
+/// Like [`load`], with the signatures of the last changes.
+async fn load_signed(store: &dyn Store, path: &str) -> Result<(Loaded, Vec<Signature>)> {
     let key = join(path, "zarr.json");
     if let Some((bytes, etag)) = get_small(store, &key).await? {
         let named = |e: Error| e.context(format!("{}/{key}", store.url()));
         let json = Value::Object(parse_json(&bytes, &key).map_err(named)?);
         let node = Node::from_json(&json).map_err(named)?;
-        return Ok(Loaded { node, json, etag });
+        return Ok((Loaded { node, json, etag }, signature::read(&bytes)));
     }
     if let Some(loaded) = load_v2(store, path).await? {
-        return Ok(loaded);
+        return Ok((loaded, Vec::new()));
     }
     Err(absent(store, path).await)
 }
@@ -283,8 +289,14 @@ pub async fn update_node<T>(
     path: &str,
     mut change: impl FnMut(&mut Node) -> Result<T>,
 ) -> Result<T> {
+    let mut tried: Vec<(Signature, T)> = Vec::new();
     for _ in 0..MAX_RACES {
-        let mut loaded = load(store, path).await?;
+        let (mut loaded, signatures) = load_signed(store, path).await?;
+        // A lost answer may hide that an earlier try took effect.
+        if let Some(mine) = tried.iter().position(|(s, _)| signatures.contains(s)) {
+            sync_copies(store, &[(path.to_owned(), Some(loaded.json))]).await?;
+            return Ok(tried.swap_remove(mine).1);
+        }
         if loaded.json.get("node_type").is_none() {
             return Err(Error::invalid(format!(
                 "{}/{path} is stored as Zarr v2, which is read only",
@@ -298,13 +310,15 @@ pub async fn update_node<T>(
             Node::Group(meta) => meta.to_json(),
         };
         let mode = loaded.etag.clone().map_or(Put::Overwrite, Put::Update);
-        let value = vec![Bytes::from(render_json(&json))];
+        let mine = Signature::random();
+        let text = Bytes::from(render_json(&json));
+        let value = vec![text, signature::render(mine, &signatures)];
         match store.put(&join(path, "zarr.json"), value, mode).await {
             Ok(_) => {
                 sync_copies(store, &[(path.to_owned(), Some(json))]).await?;
                 return Ok(answer);
             }
-            Err(e) if e.kind() == ErrorKind::Conflict => continue,
+            Err(e) if e.kind() == ErrorKind::Conflict => tried.push((mine, answer)),
             Err(e) => return Err(e),
         }
     }

@@ -26,6 +26,7 @@ mod keys;
 mod meta;
 pub mod numpy;
 mod resolve;
+mod signature;
 
 pub use codec::{CodecChain, Scratch, ShardIndex, Sharding};
 pub use dtype::{DataType, Field, TimeUnit};

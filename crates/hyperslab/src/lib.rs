@@ -29,6 +29,7 @@
 //! ```
 
 mod array;
+mod buffers;
 mod cache;
 mod canvas;
 mod copy;

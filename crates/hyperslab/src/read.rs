@@ -13,11 +13,12 @@ use bytes::Bytes;
 use futures::future::try_join;
 use hyperslab_format::{ObjectPieces, Piece, Resolver, Scratch, ShardIndex, Source};
 use hyperslab_index::{Selection, Target};
-use hyperslab_store::Body;
+use hyperslab_store::{Body, blocking_here};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 
 use crate::array::{Array, State};
+use crate::buffers::Landing;
 use crate::fetch::Fetched;
 use crate::scatter::{Destination, scatter_strings};
 use crate::session::MEMORY_UNIT;
@@ -34,7 +35,7 @@ pub(crate) struct Job {
 
 thread_local! {
     /// The decoded unit and what the codecs need, kept by each thread that decodes.
-    static BUFFERS: RefCell<(Vec<u8>, Vec<u8>, Scratch)> = RefCell::default();
+    static BUFFERS: RefCell<(Landing, Vec<u8>, Scratch)> = RefCell::default();
 }
 
 /// Reads several selections, of several arrays, as one query.
@@ -75,6 +76,7 @@ pub(crate) struct Tasks<T = ()> {
     handle: tokio::runtime::Handle,
     session: Session,
     done: Vec<T>,
+    most: usize,
 }
 
 impl<T: Send + 'static> Tasks<T> {
@@ -84,14 +86,26 @@ impl<T: Send + 'static> Tasks<T> {
             handle: runtime::handle()?,
             session: session.clone(),
             done: Vec::new(),
+            most: usize::MAX,
         })
+    }
+
+    /// Runs at most so many at a time, however many requests the session allows.
+    pub(crate) fn at_most(mut self, tasks: usize) -> Self {
+        self.most = tasks.max(1);
+        self
     }
 
     /// Waits until a request with so many bytes in flight may start.
     pub(crate) async fn permits(
-        &self,
+        &mut self,
         bytes: u64,
     ) -> Result<(OwnedSemaphorePermit, OwnedSemaphorePermit)> {
+        while self.set.len() >= self.most
+            && let Some(result) = self.set.join_next().await
+        {
+            self.done.push(flatten(result)?);
+        }
         let inner = self.session.inner();
         let request = acquire(&inner.requests, 1).await?;
         let units = bytes
@@ -164,7 +178,25 @@ fn panicked() -> Error {
     Error::internal("a task panicked").with_hint("please report this")
 }
 
+/// Like [`on_core`], for work that uses a local store: it opens, reads and writes its files right
+/// there, which saves two changes of threads for every chunk.
+pub(crate) async fn on_core_with_files<T: Send + 'static, F: Future<Output = Result<T>>>(
+    session: &Session,
+    work: impl FnOnce() -> F + Send + 'static,
+) -> Result<T> {
+    let handle = runtime::handle()?;
+    on_core(session, move || blocking_here(|| handle.block_on(work()))).await
+}
+
 async fn read_object(job: &Arc<Job>, mut object: ObjectPieces) -> Result<()> {
+    if job.array.inner().open.lazy && object.pieces.len() == 1 {
+        let (session, job) = (job.array.inner().session.clone(), job.clone());
+        let work = move || async move {
+            let fetched = job.array.fetch(&job.state, &mut object).await?;
+            deliver(&job, &object.pieces, &prepare(&job.state, fetched)?)
+        };
+        return on_core_with_files(&session, work).await;
+    }
     let fetched = job.array.fetch(&job.state, &mut object).await?;
     let session = &job.array.inner().session;
     // The units of a shard are decoded by all cores; a plain chunk is one unit.
@@ -306,9 +338,8 @@ fn decode_unit(
                 &segments[0][range.start as usize..range.end as usize]
             }
             other => {
-                grow(encoded, len);
-                other.read_at(range.start, &mut encoded[..len])?;
-                &encoded[..len]
+                encoded.read(other, range.start, len)?;
+                encoded.bytes()
             }
         };
         let chain = state.meta.unit_codecs();

@@ -14,9 +14,9 @@ use hyperslab_index::{Selection, Target};
 use hyperslab_store::{Get, Put};
 
 use crate::array::{Array, State};
-use crate::read::{Job, Tasks, on_core};
+use crate::read::{Job, Tasks, on_core, on_core_with_files};
 use crate::scatter::{Destination, gather_strings};
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, ErrorKind, Result, buffers};
 
 /// How often a lost race for one object is run again.
 const MAX_RACES: u32 = 200;
@@ -73,6 +73,10 @@ async fn write_objects(
 ) -> Result<()> {
     array.verify().await?;
     let mut tasks: Tasks = Tasks::new(&array.inner().session)?;
+    if array.inner().open.lazy {
+        // Encoding runs ahead of the disk; a few chunks ahead is enough, and their buffers stay warm.
+        tasks = tasks.at_most(2 * array.inner().session.options().cores.max(2));
+    }
     for object in state.resolver.objects(selection)? {
         let permits = tasks.permits(array.write_bytes(&state, &object)).await?;
         let writer = Writer {
@@ -109,6 +113,14 @@ impl Writer {
         let object = Arc::new(object);
         let whole = object.whole && !matches!(self.cells, Cells::Fill);
         if whole && self.is_inside(&object) {
+            if self.array.inner().open.lazy && self.state.meta.codecs.sharding().is_none() {
+                let session = self.array.inner().session.clone();
+                let work = move || async move {
+                    let outcome = self.encode_plain(&object, None)?;
+                    self.store(&object.key, outcome, Put::Overwrite).await
+                };
+                return on_core_with_files(&session, work).await;
+            }
             let outcome = self.clone().encode(object.clone(), None).await?;
             return self.store(&object.key, outcome, Put::Overwrite).await;
         }
@@ -181,16 +193,18 @@ impl Writer {
             let sharding = sharding.clone();
             return self.encode_shard(&sharding, object, old).await;
         }
-        on_core(&session, move || {
-            let [piece] = object.pieces.as_slice() else {
-                return Err(Error::internal("a plain chunk has several pieces"));
-            };
-            Ok(match self.encode_unit(piece, old)? {
-                Some(bytes) => Outcome::Store(vec![bytes]),
-                None => Outcome::Remove,
-            })
+        on_core(&session, move || self.encode_plain(&object, old)).await
+    }
+
+    /// Makes the new state of a chunk that is an object of its own.
+    fn encode_plain(&self, object: &ObjectPieces, old: Option<Bytes>) -> Result<Outcome> {
+        let [piece] = object.pieces.as_slice() else {
+            return Err(Error::internal("a plain chunk has several pieces"));
+        };
+        Ok(match self.encode_unit(piece, old)? {
+            Some(bytes) => Outcome::Store(vec![bytes]),
+            None => Outcome::Remove,
         })
-        .await
     }
 
     /// The encoded form of an object full of fill values.
@@ -264,6 +278,9 @@ impl Writer {
         };
         self.overlay(&mut unit, piece)?;
         if !self.array.inner().session.options().write_empty && self.is_empty(&unit) {
+            if let Unit::Cells(cells) = unit {
+                buffers::give(cells);
+            }
             return Ok(None);
         }
         self.pack(unit).map(Some)
@@ -292,7 +309,7 @@ impl Writer {
     /// A blank unit; one that is about to be overwritten completely need not be filled.
     fn blank_for(&self, piece: &Piece) -> Unit {
         if self.covers(piece) && !self.state.meta.dtype.is_variable() {
-            return Unit::Cells(vec![0; self.state.unit_bytes()]);
+            return Unit::Cells(buffers::take(self.state.unit_bytes()));
         }
         self.blank()
     }
@@ -307,7 +324,7 @@ impl Writer {
                 fill,
             )?));
         }
-        let mut cells = vec![0; state.unit_bytes()];
+        let mut cells = buffers::take(state.unit_bytes());
         chain.decode(
             &old,
             &mut cells,
@@ -322,7 +339,14 @@ impl Writer {
         let state = &*self.state;
         let (chain, fill) = (state.meta.unit_codecs(), state.meta.fill.bytes());
         Ok(match unit {
-            Unit::Cells(cells) => chain.encode(cells, &state.stored, fill)?.into(),
+            Unit::Cells(mut cells) => {
+                let packed = chain.encode(&mut cells, &state.stored, fill)?;
+                if cells.is_empty() {
+                    return Ok(buffers::lend(packed));
+                }
+                buffers::give(cells);
+                packed.into()
+            }
             Unit::Strings(cells) => chain.encode_strings(&cells, &state.stored, fill)?.into(),
         })
     }

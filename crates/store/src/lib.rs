@@ -55,7 +55,7 @@ mod wrap;
 pub use body::Body;
 pub use environment::Environment;
 pub use hyperslab_index::{Error, ErrorKind, Result};
-pub use local::Local;
+pub use local::{Local, blocking_here};
 pub use location::{StoreKind, join_url, split_url};
 pub use memory::Memory;
 pub use open::{Opened, open, open_with};

@@ -179,20 +179,26 @@ impl CodecChain {
     }
 
     /// Encodes the cells of a whole chunk, in stored order, of the given stored shape.
-    pub fn encode(&self, mut cells: Vec<u8>, stored: &[u64], fill: &[u8]) -> Result<Vec<u8>> {
+    ///
+    /// Where nothing is compressed the answer is the buffer itself, and `cells` is left empty;
+    /// otherwise the caller still has its buffer, for the next chunk.
+    pub fn encode(&self, cells: &mut Vec<u8>, stored: &[u64], fill: &[u8]) -> Result<Vec<u8>> {
         let packed = match &self.packing {
             Packing::Cells(swap) => {
-                swap.apply(&mut cells);
-                cells
+                swap.apply(cells);
+                match self.filters.split_first() {
+                    None => std::mem::take(cells),
+                    Some((first, rest)) => return run_filters(rest, first.encode(cells)?),
+                }
             }
-            Packing::Shard(sharding) => sharding.encode_cells(&cells, stored, fill)?,
+            Packing::Shard(sharding) => sharding.encode_cells(cells, stored, fill)?,
             Packing::Strings { .. } => {
                 return Err(Error::internal(
                     "strings were encoded as cells of fixed size",
                 ));
             }
         };
-        self.run_filters(packed)
+        run_filters(&self.filters, packed)
     }
 
     /// Encodes the strings of a whole chunk, in stored order.
@@ -206,14 +212,7 @@ impl CodecChain {
                 ));
             }
         };
-        self.run_filters(packed)
-    }
-
-    fn run_filters(&self, mut packed: Vec<u8>) -> Result<Vec<u8>> {
-        for filter in &self.filters {
-            packed = filter.encode(&packed)?;
-        }
-        Ok(packed)
+        run_filters(&self.filters, packed)
     }
 
     /// Decodes a chunk into `out`, which must have exactly the chunk's size; cells come in stored
@@ -328,6 +327,13 @@ impl CodecChain {
         }
         Ok(data)
     }
+}
+
+fn run_filters(filters: &[Filter], mut packed: Vec<u8>) -> Result<Vec<u8>> {
+    for filter in filters {
+        packed = filter.encode(&packed)?;
+    }
+    Ok(packed)
 }
 
 fn wrong_size(got: usize, want: usize) -> Error {

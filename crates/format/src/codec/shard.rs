@@ -239,7 +239,7 @@ impl Sharding {
             } else {
                 Some(
                     self.inner
-                        .encode(buffer, &self.inner_stored(), fill)?
+                        .encode(&mut buffer, &self.inner_stored(), fill)?
                         .into(),
                 )
             });

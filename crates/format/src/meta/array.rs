@@ -39,6 +39,28 @@ pub struct ArrayMeta {
     pub dimension_names: Option<Vec<Option<String>>>,
     /// Fields that are not ours and may be ignored; they are written back.
     pub(crate) extra: Map<String, Value>,
+    pub(crate) spelling: Spelling,
+}
+
+/// How another tool spelled data type and fill value. Rewritten metadata keeps the spelling, which
+/// that tool may depend on; two arrays that differ in nothing else are equal.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Spelling(Option<Box<(Value, Value)>>);
+
+impl PartialEq for Spelling {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Spelling {
+    /// The kept spelling, unless it means something else than type and fill value now are.
+    fn of(&self, dtype: &DataType, fill: &FillValue) -> Option<(Value, Value)> {
+        let (type_json, fill_json) = self.0.as_deref()?;
+        let same = DataType::from_json(type_json).is_ok_and(|t| t == *dtype)
+            && FillValue::from_json(dtype, fill_json).is_ok_and(|f| f == *fill);
+        same.then(|| (type_json.clone(), fill_json.clone()))
+    }
 }
 
 impl ArrayMeta {
@@ -54,7 +76,8 @@ impl ArrayMeta {
                 .ok_or_else(|| Error::data(format!("zarr.json has no {name:?}")))
         };
         let shape = shape_from(&take("shape")?, "shape")?;
-        let dtype = DataType::from_json(&take("data_type")?)?;
+        let type_json = take("data_type")?;
+        let dtype = DataType::from_json(&type_json)?;
         let grid = take("chunk_grid")?;
         let (grid_name, grid_config) = name_and_config(&grid)?;
         if grid_name != "regular" {
@@ -68,7 +91,8 @@ impl ArrayMeta {
             "chunk_shape",
         )?;
         let keys = ChunkKeys::from_json(&take("chunk_key_encoding")?)?;
-        let fill = FillValue::from_json(&dtype, &take("fill_value")?)?;
+        let fill_json = take("fill_value")?;
+        let fill = FillValue::from_json(&dtype, &fill_json)?;
         let codecs = take("codecs")?;
         let Value::Array(codecs) = codecs else {
             return Err(Error::data("the codecs are not a list"));
@@ -100,6 +124,7 @@ impl ArrayMeta {
             attributes,
             dimension_names,
             extra: map,
+            spelling: Spelling(Some(Box::new((type_json, fill_json)))),
         };
         meta.check_sizes()?;
         Ok(meta)
@@ -130,16 +155,20 @@ impl ArrayMeta {
     /// The `zarr.json` of this array.
     pub fn to_json(&self) -> Value {
         let mut map = Map::new();
+        let (type_json, fill_json) = self
+            .spelling
+            .of(&self.dtype, &self.fill)
+            .unwrap_or_else(|| (self.dtype.to_json(), self.fill.to_json(&self.dtype)));
         map.insert("zarr_format".into(), json!(3));
         map.insert("node_type".into(), json!("array"));
         map.insert("shape".into(), json!(self.shape[..]));
-        map.insert("data_type".into(), self.dtype.to_json());
+        map.insert("data_type".into(), type_json);
         map.insert(
             "chunk_grid".into(),
             json!({"name": "regular", "configuration": {"chunk_shape": self.chunk_shape[..]}}),
         );
         map.insert("chunk_key_encoding".into(), self.keys.to_json());
-        map.insert("fill_value".into(), self.fill.to_json(&self.dtype));
+        map.insert("fill_value".into(), fill_json);
         map.insert("codecs".into(), json!(self.codecs.to_json()));
         map.insert("attributes".into(), Value::Object(self.attributes.clone()));
         if let Some(names) = &self.dimension_names {
@@ -222,4 +251,35 @@ fn dimension_names(value: &Value, rank: usize) -> Result<Vec<Option<String>>> {
             "the dimension names {value} do not name {rank} dimensions"
         ))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rewritten_metadata_keeps_the_spelling_of_its_writer() {
+        let written = json!({
+            "zarr_format": 3, "node_type": "array", "shape": [4], "attributes": {},
+            "data_type": {"name": "struct", "configuration": {"fields": [
+                {"name": "x", "data_type": "int16"}, {"name": "z", "data_type": "complex_float32"}
+            ]}},
+            "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [2]}},
+            "chunk_key_encoding": {"name": "default"},
+            "fill_value": {"x": 7, "z": [1.0, "NaN"]},
+            "codecs": [{"name": "bytes", "configuration": {"endian": "little"}}]
+        });
+        let mut meta = ArrayMeta::from_json(&written).unwrap();
+        meta.shape = Shape::new([8]).unwrap();
+        let json = meta.to_json();
+        assert_eq!(json["data_type"], written["data_type"]);
+        assert_eq!(json["fill_value"], written["fill_value"]);
+        let again = ArrayMeta::from_json(&json).unwrap();
+        assert_eq!(again, meta);
+
+        meta.fill = FillValue::zero(&meta.dtype);
+        let json = meta.to_json();
+        assert_eq!(ArrayMeta::from_json(&json).unwrap().fill, meta.fill);
+        assert_eq!(json["data_type"]["name"], "structured");
+    }
 }

@@ -7,6 +7,7 @@
 use hyperslab_index::{ChunkGrid, Error, Result, Shape, default_chunks};
 use serde_json::{Map, Value, json};
 
+use super::array::Spelling;
 use super::{ArrayMeta, ZarrFormat};
 use crate::codec::{CodecChain, default_packing, v3_json};
 use crate::{ChunkKeys, DataType, FillValue};
@@ -180,6 +181,7 @@ impl ArraySpec {
             attributes: self.attributes,
             dimension_names: self.dimension_names,
             extra: Map::new(),
+            spelling: Spelling::default(),
         };
         meta.check_sizes()
             .map_err(|e| Error::invalid(e.message().to_owned()))?;

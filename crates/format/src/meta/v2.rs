@@ -3,6 +3,7 @@
 use hyperslab_index::{ChunkGrid, Error, Result, Shape};
 use serde_json::{Map, Value};
 
+use super::array::Spelling;
 use super::{ArrayMeta, ZarrFormat};
 use crate::codec::{CodecChain, Filter, Packing, Swap};
 use crate::{ChunkKeys, DataType, FillValue, numpy};
@@ -62,6 +63,7 @@ impl ArrayMeta {
             attributes,
             dimension_names,
             extra: Map::new(),
+            spelling: Spelling::default(),
         };
         meta.check_sizes()?;
         Ok(meta)

@@ -1,6 +1,10 @@
 //! Several writers, growing and shrinking.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use hyperslab::{ErrorKind, FillValue, Query, Region, Selection, Session, block_on};
+use hyperslab_store::{Faults, Faulty, Memory, Retry, RetryPolicy, StoreRef};
 use serde_json::json;
 
 use crate::{fresh, spec};
@@ -30,6 +34,54 @@ fn writers_of_one_chunk_lose_nothing() {
         let all = block_on(array.read(&Selection::All)).unwrap();
         assert_eq!(all, 10u32.to_le_bytes().repeat(64));
     }
+}
+
+/// The worst case for claiming a range: all writers append equally much, so they want to write the
+/// same metadata, and many answers are lost, so each keeps asking whose the stored metadata is.
+#[test]
+fn appenders_whose_answers_are_lost_get_ranges_of_their_own() {
+    let memory: StoreRef = Arc::new(Memory::new());
+    let session = |seed: u64| {
+        let faults = Faults {
+            seed,
+            after: if seed == 0 { 0.0 } else { 0.4 },
+            ..Faults::default()
+        };
+        let policy = RetryPolicy {
+            retries: 20,
+            max_delay: Duration::from_millis(2),
+            first_delay: Duration::from_micros(100),
+            ..RetryPolicy::default()
+        };
+        let faulty = Arc::new(Faulty::new(memory.clone(), faults));
+        let session = Session::default();
+        session.mount("test://log", Arc::new(Retry::new(faulty, policy)));
+        session
+    };
+    let mut s = spec(&[0], "u1");
+    s.chunks = Some(vec![16]);
+    let array = block_on(session(0).create_array("test://log/a", s, false)).unwrap();
+    let starts: Vec<u64> = std::thread::scope(|scope| {
+        let writers: Vec<_> = (1..=4u64)
+            .map(|t| {
+                let session = session(t);
+                scope.spawn(move || {
+                    let array = block_on(session.open_array("test://log/a")).unwrap();
+                    let append = |_| block_on(array.append(0, vec![t as u8; 2])).unwrap();
+                    (0..25).map(append).collect::<Vec<u64>>()
+                })
+            })
+            .collect();
+        writers
+            .into_iter()
+            .flat_map(|w| w.join().unwrap())
+            .collect()
+    });
+    let distinct: std::collections::BTreeSet<u64> = starts.iter().copied().collect();
+    assert_eq!(distinct.len(), 100, "a range was claimed twice");
+    drop(array);
+    let array = block_on(session(0).open_array("test://log/a")).unwrap();
+    assert_eq!(array.shape()[..], [200]);
 }
 
 #[test]

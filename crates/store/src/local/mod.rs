@@ -1,8 +1,8 @@
 //! A directory of this machine as a store.
 //!
 //! Objects are files under the root, with their keys as relative paths, so other tools read and
-//! write the same tree. All work is blocking system calls on tokio's blocking threads; a read
-//! hands out the open file and copies nothing.
+//! write the same tree. All work is blocking system calls, on tokio's blocking threads or where
+//! [`blocking_here`] allows it; a read hands out the open file and copies nothing.
 //!
 //! Invariants:
 //! - a reader sees a whole old value or a whole new one: values are written to a temporary file
@@ -16,6 +16,7 @@ mod etag;
 mod list;
 mod write;
 
+use std::cell::Cell;
 use std::fmt;
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt;
@@ -32,6 +33,23 @@ use crate::{Body, Entry, Error, Get, Got, Listing, Meta, Put, Result, Store};
 
 /// Names of temporary files start so; keys must not.
 const TEMPORARY: &str = ".hyperslab-tmp-";
+
+thread_local! {
+    static MAY_BLOCK: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Tells stores that `work` runs on a thread which may block: they then use the disk right there,
+/// instead of handing the work to another thread and waiting for it.
+pub fn blocking_here<T>(work: impl FnOnce() -> T) -> T {
+    struct Reset(bool);
+    impl Drop for Reset {
+        fn drop(&mut self) {
+            MAY_BLOCK.set(self.0);
+        }
+    }
+    let _reset = Reset(MAY_BLOCK.replace(true));
+    work()
+}
 
 /// A store on local disk.
 pub struct Local {
@@ -75,6 +93,9 @@ impl Local {
         &self,
         work: impl FnOnce(&Root) -> Result<T> + Send + 'static,
     ) -> Result<T> {
+        if MAY_BLOCK.get() {
+            return work(&self.inner);
+        }
         let root = Arc::clone(&self.inner);
         let done = tokio::task::spawn_blocking(move || work(&root)).await;
         done.unwrap_or_else(|e| {

@@ -23,8 +23,10 @@ const ATTEMPTS: usize = 100;
 /// Writes the object at `target`.
 pub(super) fn put(root: &Root, target: &Path, value: &[Bytes], mode: &Put) -> Result<Meta> {
     let parent = target.parent().unwrap_or(&root.path);
-    // Ask before writing megabytes for nothing; the binding check follows under the lock.
-    check(target, mode, look(target)?.as_ref())?;
+    if *mode != Put::Overwrite {
+        // Ask before writing megabytes for nothing; the binding check follows under the lock.
+        check(target, mode, look(target)?.as_ref())?;
+    }
     let mut attempt = 1;
     loop {
         match try_put(root, parent, target, value, mode) {
@@ -80,21 +82,23 @@ fn try_put(
     let stamped = match mode {
         Put::Create => {
             let stamped = etag::stamp(&temporary.file, None).map_err(failed("write", target))?;
-            temporary.link_new(target)?;
+            if !temporary.link_new(target)? {
+                look(target).map_err(Failure::Other)?;
+                return Err(Failure::Other(exists(target)));
+            }
             stamped
         }
-        Put::Overwrite | Put::Update(_) => {
-            let required = matches!(mode, Put::Update(_));
-            let _lock = DirLock::take(parent, required).map_err(failed("lock", parent))?;
-            let replaced = look(target).map_err(Failure::Other)?;
-            check(target, mode, replaced.as_ref()).map_err(Failure::Other)?;
-            let stamped =
-                etag::stamp(&temporary.file, replaced.as_ref()).map_err(failed("write", target))?;
-            temporary
-                .rename_over(target)
-                .map_err(failed("write", target))?;
-            stamped
+        Put::Overwrite => {
+            // Most objects are written once. Where there is none, nobody can be changing it, and
+            // a name that is given only if it is free needs no lock.
+            let stamped = etag::stamp(&temporary.file, None).map_err(failed("write", target))?;
+            if temporary.link_new(target)? {
+                stamped
+            } else {
+                replace(&mut temporary, parent, target, mode)?
+            }
         }
+        Put::Update(_) => replace(&mut temporary, parent, target, mode)?,
     };
     if root.fsync {
         File::open(parent)
@@ -102,6 +106,25 @@ fn try_put(
             .map_err(failed("write", target))?;
     }
     Ok(etag::meta(&stamped))
+}
+
+/// Puts the temporary file in the place of what is there, under the directory's lock.
+fn replace(
+    temporary: &mut Temporary,
+    parent: &Path,
+    target: &Path,
+    mode: &Put,
+) -> Result<Metadata, Failure> {
+    let required = matches!(mode, Put::Update(_));
+    let _lock = DirLock::take(parent, required).map_err(failed("lock", parent))?;
+    let replaced = look(target).map_err(Failure::Other)?;
+    check(target, mode, replaced.as_ref()).map_err(Failure::Other)?;
+    let stamped =
+        etag::stamp(&temporary.file, replaced.as_ref()).map_err(failed("write", target))?;
+    temporary
+        .rename_over(target)
+        .map_err(failed("write", target))?;
+    Ok(stamped)
 }
 
 /// What is at `target`, if anything is.
@@ -190,18 +213,18 @@ impl Temporary {
         }
     }
 
-    fn rename_over(mut self, target: &Path) -> io::Result<()> {
+    fn rename_over(&mut self, target: &Path) -> io::Result<()> {
         fs::rename(&self.path, target)?;
         self.pending = false;
         Ok(())
     }
 
-    /// Gives the file its name unless the name is taken, atomically.
-    fn link_new(mut self, target: &Path) -> Result<(), Failure> {
+    /// Gives the file its name unless the name is taken, atomically; false if it is.
+    fn link_new(&mut self, target: &Path) -> Result<bool, Failure> {
         let moved = match renameat_with(CWD, &self.path, CWD, target, RenameFlags::NOREPLACE) {
             Ok(()) => {
                 self.pending = false;
-                Ok(())
+                return Ok(true);
             }
             // Not every file system can rename without replacing; a hard link never replaces.
             Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
@@ -210,11 +233,9 @@ impl Temporary {
             Err(e) => Err(e.into()),
         };
         match moved {
-            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {
-                look(target).map_err(Failure::Other)?;
-                Err(Failure::Other(exists(target)))
-            }
-            other => other.map_err(failed("write", target)),
+            Ok(()) => Ok(true),
+            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+            Err(e) => Err(failed("write", target)(e)),
         }
     }
 }
