@@ -2,12 +2,15 @@
 //!
 //! Each command's own arguments live with the command.
 
+use std::sync::Arc;
+
 use clap::{ArgAction, Args, Parser, Subcommand};
 
 use crate::commands::{
-    completions, cp, create, demo, diff, doctor, du, get, info, ls, put, resize, rm, sim, tree,
+    completions, cp, create, demo, diff, doctor, du, explain, get, info, ls, profile, put, resize, rm, sim,
+    tree,
 };
-use crate::size;
+use crate::{planning, size};
 
 const ABOUT: &str = "Large multi-dimensional arrays on any object store.
 
@@ -50,6 +53,22 @@ pub(crate) struct Global {
     /// Requests in flight at a time
     #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=4096))]
     pub(crate) concurrency: Option<u16>,
+    /// Which planner chooses the requests of a read: global, paper, get, range-merge, range-fetch,
+    /// function, function-whole or splits=K
+    #[arg(long, global = true, value_name = "NAME")]
+    pub(crate) planner: Option<hyperslab::Mode>,
+    /// Seconds that a dollar is worth: 0 minimises time, inf minimises money
+    #[arg(long, global = true, value_name = "SECONDS", value_parser = planning::phi)]
+    pub(crate) phi: Option<f64>,
+    /// Where this client is: same-region, other-region or internet
+    #[arg(long, global = true, value_name = "PLACE")]
+    pub(crate) place: Option<hyperslab::Place>,
+    /// What is known of the network: a file that `hyperslab profile` wrote, or aws, azure, gcp, local
+    #[arg(long, global = true, value_name = "FILE", value_parser = planning::profile)]
+    pub(crate) profile: Option<Arc<hyperslab::Profile>>,
+    /// What requests and traffic cost: a file, or aws, azure, gcp, none
+    #[arg(long, global = true, value_name = "FILE", value_parser = planning::prices)]
+    pub(crate) prices: Option<Arc<hyperslab::PriceBook>>,
     /// Print results only: no notes, no progress
     #[arg(short, long, global = true)]
     pub(crate) quiet: bool,
@@ -65,6 +84,7 @@ pub(crate) enum Command {
     Tree(tree::Arguments),
     Info(info::Arguments),
     Get(get::Arguments),
+    Explain(explain::Arguments),
     Put(put::Arguments),
     Create(Box<create::Arguments>),
     Resize(resize::Arguments),
@@ -73,6 +93,7 @@ pub(crate) enum Command {
     Du(du::Arguments),
     Diff(diff::Arguments),
     Doctor(doctor::Arguments),
+    Profile(profile::Arguments),
     Demo(demo::Arguments),
     Sim(Box<sim::Arguments>),
     Completions(completions::Arguments),
@@ -81,7 +102,7 @@ pub(crate) enum Command {
 impl Command {
     /// True if the command ends by a signal in its own orderly way.
     pub(crate) fn handles_signals(&self) -> bool {
-        matches!(self, Command::Sim(_))
+        matches!(self, Command::Sim(_) | Command::Profile(_))
     }
 }
 

@@ -31,6 +31,13 @@ impl Context {
         if let Some(concurrency) = global.concurrency {
             options.concurrency = usize::from(concurrency);
         }
+        if let Some(planner) = global.planner {
+            options.planner = planner;
+        }
+        options.phi = global.phi.unwrap_or(options.phi);
+        options.place = global.place.unwrap_or(options.place);
+        options.profile.clone_from(&global.profile);
+        options.prices.clone_from(&global.prices);
         let plain = std::env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty());
         Context {
             session: Session::new(options),

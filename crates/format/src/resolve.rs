@@ -58,6 +58,15 @@ impl ObjectPieces {
             }
         }
     }
+
+    /// Undoes [`ObjectPieces::locate`], for a shard whose index is to be read again.
+    pub fn unlocate(&mut self, meta: &ArrayMeta) {
+        for piece in &mut self.pieces {
+            if let Some(inner) = meta.inner_index(piece.part.chunk()) {
+                piece.source = Source::Inner(inner);
+            }
+        }
+    }
 }
 
 /// Answers where the cells of an array are.

@@ -1,7 +1,7 @@
 //! Arrays: what users hold.
 
 use std::fmt;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, RwLock};
 
 use bytes::Bytes;
@@ -44,6 +44,8 @@ pub(crate) struct State {
     pub(crate) stored: Vec<u64>,
     /// Bytes of a cell (1 for strings, whose cells are handled one by one).
     pub(crate) cell: usize,
+    /// Running mean of the encoded bytes of whole objects; 0 before one was seen.
+    seen_bytes: AtomicU64,
 }
 
 impl State {
@@ -56,8 +58,27 @@ impl State {
             order,
             stored: meta.unit_stored_shape(),
             cell: meta.dtype.cell_bytes().unwrap_or(1) as usize,
+            seen_bytes: AtomicU64::new(0),
             meta,
         })
+    }
+
+    /// The likely size of an object that holds `units`, before it is read: what others had, or half
+    /// of its cells.
+    pub(crate) fn guess_size(&self, units: u64) -> u64 {
+        match self.seen_bytes.load(Ordering::Relaxed) {
+            0 => (self.unit_bytes() as u64).saturating_mul(units) / 2,
+            seen => seen,
+        }
+    }
+
+    /// Remembers the size of a whole object.
+    pub(crate) fn saw_size(&self, bytes: u64) {
+        let mean = match self.seen_bytes.load(Ordering::Relaxed) {
+            0 => bytes,
+            seen => seen - seen / 8 + bytes / 8,
+        };
+        self.seen_bytes.store(mean, Ordering::Relaxed);
     }
 
     /// Bytes of a decoded unit.

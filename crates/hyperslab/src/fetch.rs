@@ -7,17 +7,45 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use futures::future::try_join_all;
 use hyperslab_format::{ObjectPieces, ShardIndex};
+use hyperslab_plan::Method;
 use hyperslab_store::{Body, Get, GetRange, Got};
 
 use crate::array::{Array, State};
 use crate::cache;
-use crate::plan::Plan;
+use crate::plan::describe;
 use crate::{Error, ErrorKind, Result};
 
 /// How often an object that changes while it is read is read again.
 const MAX_CHANGES: usize = 4;
+
+fn bytes_in(segments: &[Bytes]) -> u64 {
+    segments.iter().map(|segment| segment.len() as u64).sum()
+}
+
+/// An object that is ready for planning.
+#[derive(Debug)]
+pub(crate) struct Prepared {
+    pub(crate) object: ObjectPieces,
+    /// The ETag under which a shard's index was read.
+    pin: Option<String>,
+    /// The store says that there is no such shard.
+    absent: bool,
+}
+
+impl Prepared {
+    /// The state of the object that was seen while preparing, if any.
+    pub(crate) fn pin(&self) -> Option<String> {
+        self.pin.clone()
+    }
+
+    /// True if the store says that there is no such object.
+    pub(crate) fn is_absent(&self) -> bool {
+        self.absent
+    }
+}
 
 /// What came of an object.
 #[derive(Debug)]
@@ -31,6 +59,13 @@ pub(crate) enum Fetched {
 }
 
 impl Array {
+    /// The URL of an object, without credentials and options.
+    pub(crate) fn object_url(&self, key: &str) -> String {
+        let root = &self.inner().location.root;
+        let bare = root.split('?').next().unwrap_or(root);
+        format!("{bare}/{key}")
+    }
+
     fn cache_name(&self, key: &str) -> String {
         format!("{}/{key}", self.inner().location.root)
     }
@@ -43,57 +78,112 @@ impl Array {
         session.indexes.forget(&name);
     }
 
-    /// Fetches an object's pieces, again if the object changes meanwhile.
-    pub(crate) async fn fetch(&self, state: &State, object: &mut ObjectPieces) -> Result<Fetched> {
-        let unresolved: Vec<_> = object.pieces.iter().map(|p| p.source.clone()).collect();
-        let mut tries = 0;
-        loop {
-            match self.fetch_once(state, object).await {
-                Err(e) if e.kind() == ErrorKind::Conflict && tries < MAX_CHANGES => {
-                    tries += 1;
-                    self.forget(&object.key);
-                    for (piece, source) in object.pieces.iter_mut().zip(&unresolved) {
-                        piece.source = source.clone();
-                    }
-                }
-                Err(e) if e.kind() == ErrorKind::Conflict => {
-                    return Err(Error::conflict(format!(
-                        "the object {} keeps changing while it is read",
-                        object.key
-                    ))
-                    .with_source(e));
-                }
-                other => return other,
-            }
+    /// Makes an object ready for planning: a shard's pieces are located by its index, unless all of
+    /// it had better be read.
+    pub(crate) async fn prepare(&self, state: &State, object: ObjectPieces) -> Result<Prepared> {
+        let mut prepared = Prepared {
+            object,
+            pin: None,
+            absent: false,
+        };
+        let sharded = state.meta.codecs.sharding().is_some();
+        let planner = &self.inner().open.planner;
+        if !sharded || planner.takes_whole_shard(state, &prepared.object) {
+            return Ok(prepared);
         }
+        match self.shard_index(state, &prepared.object.key).await? {
+            Some((index, etag)) => {
+                prepared.object.locate(&index);
+                prepared.pin = etag;
+            }
+            None => prepared.absent = true,
+        }
+        Ok(prepared)
     }
 
-    async fn fetch_once(&self, state: &State, object: &mut ObjectPieces) -> Result<Fetched> {
-        let session = self.inner().session.inner();
-        // A local file is opened once and read where needed: there is nothing to plan.
-        let plan = if self.inner().open.lazy {
-            Plan::Whole
-        } else {
-            session.planner.plan(&state.meta, object)
-        };
-        match plan {
-            Plan::Whole => Ok(match self.get_cached(&object.key, None, None).await? {
-                Some((body, _)) => Fetched::Whole(body),
-                None => Fetched::Absent,
-            }),
-            Plan::Ranges(ranges) => self.fetch_ranges(&object.key, ranges, None).await,
-            Plan::Index => {
-                let Some((index, etag)) = self.shard_index(state, &object.key).await? else {
-                    return Ok(Fetched::Absent);
-                };
-                object.locate(&index);
-                match session.planner.plan(&state.meta, object) {
-                    Plan::Ranges(ranges) => self.fetch_ranges(&object.key, ranges, etag).await,
-                    _ => Err(Error::internal(
-                        "the planner asked for a shard's index twice",
-                    )),
-                }
+    /// Fetches an object's pieces as planned; by a plan of its own, again, if the object changes
+    /// meanwhile.
+    pub(crate) async fn fetch(
+        &self,
+        state: &State,
+        prepared: &mut Prepared,
+        method: Method,
+    ) -> Result<Fetched> {
+        let mut answer = self.fetch_once(state, prepared, method).await;
+        for _ in 0..MAX_CHANGES {
+            match &answer {
+                Err(e) if e.kind() == ErrorKind::Conflict => {}
+                _ => return answer,
             }
+            self.forget(&prepared.object.key);
+            let mut again = prepared.object.clone();
+            again.unlocate(&state.meta);
+            *prepared = self.prepare(state, again).await?;
+            let described = [describe(state, &prepared.object)];
+            let mut methods = self.inner().open.planner.plan(&described)?;
+            let method = methods.pop().unwrap_or(Method::Get);
+            answer = self.fetch_once(state, prepared, method).await;
+        }
+        answer.map_err(|e| {
+            if e.kind() != ErrorKind::Conflict {
+                return e;
+            }
+            let key = &prepared.object.key;
+            Error::conflict(format!("the object {key} keeps changing while it is read"))
+                .with_source(e)
+        })
+    }
+
+    /// Fetches an object that is planned by itself.
+    pub(crate) async fn fetch_alone(
+        &self,
+        state: &State,
+        object: ObjectPieces,
+    ) -> Result<(ObjectPieces, Fetched)> {
+        let mut prepared = self.prepare(state, object).await?;
+        let described = [describe(state, &prepared.object)];
+        let mut methods = self.inner().open.planner.plan(&described)?;
+        let method = methods.pop().unwrap_or(Method::Get);
+        let fetched = self.fetch(state, &mut prepared, method).await?;
+        Ok((prepared.object, fetched))
+    }
+
+    /// Opens a local file, which is read where needed: there is nothing to plan.
+    pub(crate) async fn fetch_file(&self, key: &str) -> Result<Fetched> {
+        Ok(match self.get_cached(key, None, None).await? {
+            Some((body, _)) => Fetched::Whole(body),
+            None => Fetched::Absent,
+        })
+    }
+
+    async fn fetch_once(
+        &self,
+        state: &State,
+        prepared: &Prepared,
+        method: Method,
+    ) -> Result<Fetched> {
+        let key = &prepared.object.key;
+        if prepared.absent {
+            return Ok(Fetched::Absent);
+        }
+        match method {
+            Method::Get => {
+                let got = self.get_cached(key, None, prepared.pin.clone()).await?;
+                Ok(match got {
+                    Some((body, _)) => {
+                        state.saw_size(body.len());
+                        Fetched::Whole(body)
+                    }
+                    None => Fetched::Absent,
+                })
+            }
+            Method::Ranges(ranges) => {
+                let pin = prepared.pin.clone();
+                self.fetch_ranges(key, ranges, pin).await
+            }
+            Method::Function(_) => Err(Error::internal(
+                "an object of the function was to be fetched without it",
+            )),
         }
     }
 
@@ -107,7 +197,7 @@ impl Array {
             .iter()
             .map(|range| self.get_cached(key, Some(range), pin.clone()));
         let got = try_join_all(gets).await?;
-        let mut bodies = Vec::with_capacity(ranges.len());
+        let mut bodies: Vec<(u64, Body)> = Vec::with_capacity(ranges.len());
         let mut etag: Option<Option<String>> = None;
         for (range, answer) in ranges.iter().zip(got) {
             let Some((body, tag)) = answer else {
@@ -123,7 +213,16 @@ impl Array {
                     "the object {key} changed while it was read"
                 )));
             }
-            bodies.push((range.start, body));
+            match bodies.last_mut() {
+                // Parts of one range, fetched over several connections.
+                Some((start, Body::Memory(joined))) if *start + bytes_in(joined) == range.start => {
+                    match body {
+                        Body::Memory(segments) => joined.extend(segments),
+                        file => joined.push(file.into_bytes()?),
+                    }
+                }
+                _ => bodies.push((range.start, body)),
+            }
         }
         Ok(Fetched::Ranges(bodies))
     }
@@ -154,7 +253,7 @@ impl Array {
             range: Some(range),
             ..Default::default()
         };
-        let Some(Got { meta, body, .. }) = self.get_object(key, options).await? else {
+        let Some(Got { meta, body, .. }) = self.get_in_window(key, options).await? else {
             return Ok(None);
         };
         let index = sharding
@@ -185,7 +284,7 @@ impl Array {
             if_none_match: None,
         };
         if session.chunks.is_off() || self.inner().open.lazy {
-            let got = self.get_object(key, options).await?;
+            let got = self.get_in_window(key, options).await?;
             return Ok(got.map(|got| (got.body, got.meta.etag)));
         }
         let cache_key = cache::key(&self.cache_name(key), range);
@@ -201,7 +300,7 @@ impl Array {
             if_match: pin,
             range: options.range,
         };
-        let Some(got) = self.get_object(key, options).await? else {
+        let Some(got) = self.get_in_window(key, options).await? else {
             session.chunks.forget(&cache_key.0);
             return Ok(None);
         };
@@ -215,6 +314,16 @@ impl Array {
             .chunks
             .put(cache_key, bytes.clone(), etag.clone(), bytes.len() as u64);
         Ok(Some((bytes.into(), etag)))
+    }
+
+    /// One request of a read: waits until the store's window has room.
+    async fn get_in_window(&self, key: &str, options: Get) -> Result<Option<Got>> {
+        let window = &self.inner().open.planner.window;
+        let _slot = window
+            .acquire()
+            .await
+            .map_err(|_| Error::internal("a store's window was closed"))?;
+        self.get_object(key, options).await
     }
 
     /// One request; `None` if there is no such object.

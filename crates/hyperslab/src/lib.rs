@@ -30,14 +30,18 @@
 
 mod array;
 mod buffers;
+mod call;
 mod cache;
 mod canvas;
 mod copy;
+mod explain;
 mod fetch;
 mod group;
+mod lanes;
 mod location;
 mod options;
 mod plan;
+pub mod profile;
 mod query;
 mod read;
 mod resize;
@@ -49,6 +53,7 @@ mod write;
 
 pub use array::Array;
 pub use copy::{Comparison, CopyOptions, compare_arrays, copy_array};
+pub use explain::{ChunkPlan, Explanation};
 pub use group::{Group, Node};
 pub use hyperslab_format::{
     self as format, ArrayMeta, ArraySpec, ChunkKeys, CodecChain, Compression, DataType, FillValue,
@@ -58,9 +63,10 @@ pub use hyperslab_index::{
     Bounds, CellOrder, ChunkGrid, Error, ErrorKind, Hyperslab, Region, Result, Selection, Shape,
     Slicing, Target, default_chunks, parse_slices,
 };
+pub use hyperslab_function::{FunctionClient, Secret};
+pub use hyperslab_plan::{self as planning, Mode, Place, PriceBook, Profile};
 pub use hyperslab_store as store;
 pub use options::{Consolidated, Options, Progress};
-pub use plan::{Plan, Planner, SimplePlanner};
 pub use query::Query;
 pub use resize::Stored;
 pub use runtime::{block_on, handle};

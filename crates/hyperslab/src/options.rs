@@ -1,6 +1,10 @@
 //! What callers may set.
 
+use std::sync::Arc;
 use std::time::Duration;
+
+use hyperslab_function::FunctionClient;
+use hyperslab_plan::{Mode, Place, PriceBook, Profile};
 
 use crate::runtime::cores;
 
@@ -23,7 +27,7 @@ pub struct Options {
     /// Bytes that fetched and decoded chunks may take at a time, besides the caller's buffers and
     /// the cache. One chunk is always let through, however large.
     pub memory: u64,
-    /// Requests in flight at a time.
+    /// Requests in flight at a time, at most; a store's profile may ask for fewer.
     pub concurrency: usize,
     /// Chunks that are decoded or encoded at a time.
     pub cores: usize,
@@ -35,27 +39,38 @@ pub struct Options {
     pub consolidated: Consolidated,
     /// Write chunks that hold nothing but the fill value, instead of leaving them out.
     pub write_empty: bool,
-    /// Read whole chunks always, never byte ranges: for comparison.
-    pub whole_chunks: bool,
-    /// Byte runs of one object that lie no further apart than this are read as one range.
-    pub join_gap: u64,
-    /// More ranges than this of one chunk are read as one covering range.
-    pub max_ranges: usize,
+    /// Which planner chooses the requests of a read; the forced ones are for comparison.
+    pub planner: Mode,
+    /// Seconds that a dollar is worth: 0 minimises time, infinity minimises money.
+    pub phi: f64,
+    /// Where this client is, which decides what traffic costs.
+    pub place: Place,
+    /// What is known of the network, for all stores; `None` takes the built-in profile of each
+    /// store's kind.
+    pub profile: Option<Arc<Profile>>,
+    /// What requests and traffic cost, for all stores; `None` takes the built-in book of each
+    /// store's kind.
+    pub prices: Option<Arc<PriceBook>>,
+    /// The function next to the data, if there is one; its times and limits are in the profile.
+    pub function: Option<Arc<FunctionClient>>,
 }
 
 impl Default for Options {
     fn default() -> Self {
         Options {
             memory: 1 << 30,
-            concurrency: 64,
+            concurrency: 256,
             cores: cores(),
             cache_bytes: 0,
             cache_fresh: Duration::ZERO,
             consolidated: Consolidated::Verify,
             write_empty: false,
-            whole_chunks: false,
-            join_gap: 512 << 10,
-            max_ranges: 8,
+            planner: Mode::Global,
+            phi: 0.0,
+            place: Place::default(),
+            profile: None,
+            prices: None,
+            function: None,
         }
     }
 }

@@ -1,136 +1,199 @@
-//! Planning: which requests fetch the pieces of one object.
+//! From pieces to requests: tells the planner (`hyperslab-plan`) what a query wants, and hands its
+//! choice for every object to the executor.
 //!
-//! A pure function of pieces and settings, behind a trait, so that a planner by cost can take its
-//! place. This one is simple: whole objects when most of them is wanted or codecs leave no choice,
-//! byte ranges otherwise, neighbours joined across small gaps.
+//! Objects of one store are planned together, however many arrays they belong to. Shards are
+//! located first, so that their inner chunks can be planned as the byte ranges they are.
 //!
-//! Invariant: every wanted byte is covered by exactly one request.
+//! Invariant: what an object is described to want is what its pieces need, so a plan that covers
+//! the description covers the pieces.
 
-use std::fmt::Debug;
-use std::ops::Range;
+use std::sync::Arc;
 
-use hyperslab_format::{ArrayMeta, ObjectPieces, Source};
+use hyperslab_format::{ObjectPieces, Source};
+use hyperslab_plan::{self as plan, Method, Mode, Model, Object, PriceBook, Profile, Run};
+use hyperslab_store::StoreKind;
+use tokio::sync::Semaphore;
 
-use crate::Options;
+use crate::array::State;
+use crate::{Options, Result};
 
-/// What to do for one object.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Plan {
-    /// Fetch the object whole, and cut the pieces out of it.
-    Whole,
-    /// Read the shard's index first, then plan again.
-    Index,
-    /// Fetch these ranges: sorted, disjoint.
-    Ranges(Vec<Range<u64>>),
-}
+/// So many runs of one chunk are not looked at one by one: they are wanted as one range.
+const MAX_RUNS: u64 = 1 << 16;
 
-/// Chooses requests.
-pub trait Planner: Debug + Send + Sync {
-    /// Plans one object. Called a second time, with located pieces, after [`Plan::Index`].
-    fn plan(&self, meta: &ArrayMeta, object: &ObjectPieces) -> Plan;
-}
-
-/// Whole chunk, or byte runs when the codec chain allows.
+/// How requests to one store are chosen and bounded.
 #[derive(Debug, Clone)]
-pub struct SimplePlanner {
-    join_gap: u64,
-    max_ranges: usize,
-    whole_chunks: bool,
+pub(crate) struct Planner {
+    mode: Mode,
+    model: Arc<Model>,
+    /// Requests in flight at a time.
+    pub(crate) window: Arc<Semaphore>,
 }
 
-impl SimplePlanner {
-    /// A planner with the session's settings.
-    pub fn new(options: &Options) -> Self {
-        SimplePlanner {
-            join_gap: options.join_gap,
-            max_ranges: options.max_ranges.max(1),
-            whole_chunks: options.whole_chunks,
+impl Planner {
+    /// The planner of a store of this kind.
+    pub(crate) fn new(options: &Options, kind: StoreKind) -> Result<Self> {
+        let (profile, prices) = match kind {
+            StoreKind::S3 => ("aws", "aws"),
+            StoreKind::Azure => ("azure", "azure"),
+            StoreKind::Google => ("gcp", "gcp"),
+            StoreKind::Http => ("aws", "none"),
+            _ => ("local", "none"),
+        };
+        let mut profile = match &options.profile {
+            Some(profile) => Profile::clone(profile),
+            None => Profile::built_in(profile)?,
+        };
+        if options.function.is_none() {
+            // Nobody has said where it is.
+            profile.function = None;
+        } else if profile.function.is_none() {
+            profile.function = Profile::built_in("aws")?.function;
         }
+        let prices = match &options.prices {
+            Some(prices) => PriceBook::clone(prices),
+            None => PriceBook::built_in(prices)?,
+        };
+        let model = Model::new(&profile, &prices, options.place, options.phi)?;
+        let most = u64::try_from(options.concurrency).unwrap_or(u64::MAX);
+        let window = model.window().min(most).max(1);
+        Ok(Planner {
+            mode: options.planner,
+            model: Arc::new(model),
+            window: Arc::new(Semaphore::new(window as usize)),
+        })
     }
 
-    fn shard(&self, meta: &ArrayMeta, object: &ObjectPieces) -> Plan {
-        let inner = meta.codecs.sharding().map_or(1, |s| s.num_inner());
-        if object
-            .pieces
-            .iter()
-            .any(|p| matches!(p.source, Source::Inner(_)))
-        {
-            // Past half of a shard the second round trip costs more than the bytes it saves.
-            let most = 2 * object.pieces.len() as u64 >= inner;
-            return if most || self.whole_chunks {
-                Plan::Whole
-            } else {
-                Plan::Index
-            };
-        }
-        let mut ranges: Vec<Range<u64>> = object
-            .pieces
-            .iter()
-            .filter_map(|piece| match &piece.source {
-                Source::Range(range) => Some(range.clone()),
-                _ => None,
-            })
-            .filter(|range| !range.is_empty())
-            .collect();
-        ranges.sort_by_key(|r| (r.start, r.end));
-        Plan::Ranges(self.join(ranges.into_iter()))
+    /// The model that plans are costed by.
+    pub(crate) fn model(&self) -> &Model {
+        &self.model
     }
 
-    /// Joins ranges that overlap or lie at most the gap apart.
-    fn join(&self, ranges: impl Iterator<Item = Range<u64>>) -> Vec<Range<u64>> {
-        let mut out: Vec<Range<u64>> = Vec::new();
-        for range in ranges {
-            match out.last_mut() {
-                Some(last) if range.start <= last.end.saturating_add(self.join_gap) => {
-                    last.end = last.end.max(range.end);
-                }
-                _ => out.push(range),
+    /// Chooses a method for every object. Objects of which nothing is stored get no request.
+    pub(crate) fn plan(&self, objects: &[Described]) -> Result<Vec<Method>> {
+        let plan = self.plan_as(objects, self.mode)?;
+        Ok(plan.0)
+    }
+
+    /// Plans with a given planner; returns the methods and the estimate.
+    pub(crate) fn plan_as(
+        &self,
+        objects: &[Described],
+        mode: Mode,
+    ) -> Result<(Vec<Method>, plan::Estimate)> {
+        let wanted = objects.iter().filter(|object| !object.0.runs.is_empty());
+        let query = plan::Query::new(wanted.map(|object| object.0.clone()).collect())?;
+        let plan = plan::plan(&query, &self.model, mode);
+        let mut methods = plan.methods.into_iter();
+        let all = objects.iter().map(|object| {
+            if object.0.runs.is_empty() {
+                return Method::Ranges(Vec::new());
             }
-        }
-        out
+            match methods.next() {
+                // Its size is a guess: the range that the planner saw may not be all of it.
+                Some(Method::Ranges(_)) | None if !object.0.splittable => Method::Get,
+                Some(method) => method,
+                None => Method::Get,
+            }
+        });
+        Ok((all.collect(), plan.estimate))
     }
 
-    fn runs(&self, meta: &ArrayMeta, object: &ObjectPieces) -> Option<Plan> {
-        let [piece] = object.pieces.as_slice() else {
-            return None;
-        };
-        let cell = meta.dtype.cell_bytes()?;
-        let (unit, order) = meta.unit().ok()?;
-        let total = unit.num_cells() * cell;
-        let summary = piece.part.run_summary(&order, cell);
-        if summary.bytes == total {
-            return None;
+    /// True if reading a whole shard costs less time than asking for its index first.
+    pub(crate) fn takes_whole_shard(&self, state: &State, object: &ObjectPieces) -> bool {
+        if self.mode == Mode::Get {
+            return true;
         }
-        let covering = summary.first..summary.end;
-        let useful = if summary.runs > 1 << 16 {
-            // So many runs that even looking at each would cost more than the bytes between them.
-            vec![covering.clone()]
-        } else {
-            let runs = piece
-                .part
-                .runs(&order, cell)
-                .map(|r| r.offset..r.offset + r.len);
-            self.join(runs)
-        };
-        let ranges = if useful.len() > self.max_ranges {
-            vec![covering]
-        } else {
-            useful
-        };
-        let bytes: u64 = ranges.iter().map(|r| r.end - r.start).sum();
-        // A whole object needs no range header and one request; nearly all of it is not worth more.
-        (bytes * 10 < total * 9).then_some(Plan::Ranges(ranges))
+        let inner = state.meta.codecs.sharding().map_or(1, |s| s.num_inner());
+        let size = state.guess_size(inner);
+        let wanted = size / inner.max(1) * object.pieces.len() as u64;
+        let network = self.model.network();
+        let saved = size.saturating_sub(wanted) as f64 / network.connection_bandwidth;
+        saved <= network.latency_seconds
     }
 }
 
-impl Planner for SimplePlanner {
-    fn plan(&self, meta: &ArrayMeta, object: &ObjectPieces) -> Plan {
-        if meta.codecs.sharding().is_some() {
-            return self.shard(meta, object);
+/// What is wanted of one object, in the planner's terms.
+#[derive(Debug, Clone)]
+pub(crate) struct Described(pub(crate) Object);
+
+/// Describes an object. The pieces of a shard are located, unless all of it is wanted.
+pub(crate) fn describe(state: &State, object: &ObjectPieces) -> Described {
+    let cell = state.cell as u64;
+    let useful = |object: &ObjectPieces| -> u64 {
+        let cells = object.pieces.iter().map(|piece| piece.part.num_cells());
+        cells.sum::<u64>() * cell
+    };
+    if state.meta.codecs.sharding().is_some() {
+        let unlocated = |piece: &hyperslab_format::Piece| matches!(piece.source, Source::Inner(_));
+        if !object.pieces.iter().any(unlocated) {
+            return Described(located(object, cell));
         }
-        if self.whole_chunks || object.whole || !meta.codecs.is_rangeable() {
-            return Plan::Whole;
+    } else if let Some(raw) = raw(state, object, cell) {
+        return Described(raw);
+    }
+    let inner = state.meta.codecs.sharding().map_or(1, |s| s.num_inner());
+    let mut whole = Object::encoded(state.guess_size(inner).max(1), useful(object));
+    whole.splittable = false;
+    Described(whole)
+}
+
+/// A chunk whose cells are stored as they are.
+fn raw(state: &State, object: &ObjectPieces, cell: u64) -> Option<Object> {
+    let [piece] = object.pieces.as_slice() else {
+        return None;
+    };
+    if !state.meta.codecs.is_rangeable() || state.meta.dtype.is_variable() {
+        return None;
+    }
+    let summary = piece.part.run_summary(&state.order, cell);
+    let runs = if summary.runs > MAX_RUNS {
+        vec![Run {
+            start: summary.first,
+            end: summary.end,
+            useful: summary.bytes,
+        }]
+    } else {
+        let runs = piece.part.runs(&state.order, cell);
+        runs.map(|run| Run::plain(run.offset..run.end())).collect()
+    };
+    Some(Object {
+        size: state.unit_bytes() as u64,
+        runs,
+        grain: if summary.runs > MAX_RUNS { 0 } else { cell },
+        function: true,
+        splittable: true,
+    })
+}
+
+/// A shard whose index is known.
+fn located(object: &ObjectPieces, cell: u64) -> Object {
+    let mut runs: Vec<Run> = object
+        .pieces
+        .iter()
+        .filter_map(|piece| match &piece.source {
+            Source::Range(range) if !range.is_empty() => Some(Run {
+                start: range.start,
+                end: range.end,
+                useful: piece.part.num_cells() * cell,
+            }),
+            _ => None,
+        })
+        .collect();
+    runs.sort_by_key(|run| (run.start, run.end));
+    // An index may name the same bytes for several inner chunks.
+    runs.dedup_by(|next, run| {
+        let shared = next.start < run.end;
+        if shared {
+            run.end = run.end.max(next.end);
+            run.useful += next.useful;
         }
-        self.runs(meta, object).unwrap_or(Plan::Whole)
+        shared
+    });
+    Object {
+        size: runs.last().map_or(0, |run| run.end),
+        runs,
+        grain: 0,
+        function: true,
+        splittable: true,
     }
 }

@@ -11,18 +11,21 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use futures::future::try_join;
+use futures::{StreamExt, TryStreamExt, stream};
 use hyperslab_format::{ObjectPieces, Piece, Resolver, Scratch, ShardIndex, Source};
 use hyperslab_index::{Selection, Target};
-use hyperslab_store::{Body, blocking_here};
+use hyperslab_plan::Method;
+use hyperslab_store::Body;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 
 use crate::array::{Array, State};
 use crate::buffers::Landing;
-use crate::fetch::Fetched;
+use crate::fetch::{Fetched, Prepared};
+use crate::plan::{Described, describe};
 use crate::scatter::{Destination, scatter_strings};
 use crate::session::MEMORY_UNIT;
-use crate::{Error, Result, Session, runtime};
+use crate::{Error, Result, Session, call, lanes, runtime};
 
 /// One array, one selection, one destination.
 #[derive(Debug)]
@@ -50,24 +53,105 @@ pub(crate) async fn run(session: &Session, jobs: Vec<Job>) -> Result<()> {
     try_join(verify, run_jobs(session, jobs)).await.map(drop)
 }
 
+/// Objects that are planned together; a query with more is planned in several steps.
+const BATCH: usize = 4096;
+/// Indexes of shards that are read at a time.
+const LOCATED: usize = 64;
+
 async fn run_jobs(session: &Session, jobs: Vec<Job>) -> Result<()> {
-    let mut tasks = Tasks::new(session)?;
+    let mut tasks = Tasks::new(session)?.at_most(4 * session.options().concurrency);
+    let mut batch = Vec::new();
     for job in jobs {
         let job = Arc::new(job);
+        let lazy = job.array.inner().open.lazy;
+        if lazy && job.state.meta.codecs.sharding().is_none() {
+            run_files(session, &job).await?;
+            continue;
+        }
         for object in job.state.resolver.objects(&job.selection)? {
-            let permits = tasks
-                .permits(job.array.flight_bytes(&job.state, &object))
-                .await?;
+            if lazy {
+                let permits = tasks
+                    .permits(job.array.flight_bytes(&job.state, &object))
+                    .await?;
+                let job = job.clone();
+                tasks.spawn(async move {
+                    let named = job.array.name_chunk(&object);
+                    read_file(&job, object).await.map_err(named)?;
+                    drop(permits);
+                    Ok(())
+                })?;
+                continue;
+            }
+            batch.push((job.clone(), object));
+            if batch.len() == BATCH {
+                run_batch(&mut tasks, std::mem::take(&mut batch)).await?;
+            }
+        }
+    }
+    run_batch(&mut tasks, batch).await?;
+    tasks.finish().await
+}
+
+/// Reads the plain chunks of an array on local disk.
+async fn run_files(session: &Session, job: &Arc<Job>) -> Result<()> {
+    let mut objects = job.state.resolver.objects(&job.selection)?;
+    loop {
+        let batch: Vec<ObjectPieces> = objects.by_ref().take(lanes::batch(session)).collect();
+        if batch.is_empty() {
+            return Ok(());
+        }
+        let flight = job.array.flight_bytes(&job.state, &batch[0]);
+        let job = job.clone();
+        lanes::run(session, batch, flight, move |object| {
             let job = job.clone();
+            async move {
+                let fetched = job.array.fetch_file(&object.key).await;
+                let done = fetched.and_then(|fetched| {
+                    deliver(&job, &object.pieces, &prepare(&job.state, fetched)?)
+                });
+                done.map_err(job.array.name_chunk(&object))
+            }
+        })
+        .await?;
+    }
+}
+
+/// Plans objects of remote stores together, and starts to read them.
+async fn run_batch(tasks: &mut Tasks, batch: Vec<(Arc<Job>, ObjectPieces)>) -> Result<()> {
+    let mut ready = stream::iter(batch.into_iter().map(|(job, object)| async move {
+        let named = job.array.name_chunk(&object);
+        let prepared = job.array.prepare(&job.state, object).await;
+        prepared.map(|p| (job, p)).map_err(named)
+    }))
+    .buffered(LOCATED)
+    .try_collect::<Vec<_>>()
+    .await?;
+    // One plan per store: stores share neither bandwidth nor prices.
+    while let Some((first, _)) = ready.first() {
+        let store = first.array.inner().open.store.clone();
+        let planner = first.array.inner().open.planner.clone();
+        let same =
+            |(job, _): &(Arc<Job>, Prepared)| Arc::ptr_eq(&job.array.inner().open.store, &store);
+        let (now, later): (Vec<_>, Vec<_>) = ready.into_iter().partition(same);
+        ready = later;
+        let described: Vec<_> = now
+            .iter()
+            .map(|(job, prepared)| describe(&job.state, &prepared.object))
+            .collect();
+        let methods = planner.plan(&described)?;
+        for ((job, mut prepared), method) in now.into_iter().zip(methods) {
+            let bytes = job.array.flight_bytes(&job.state, &prepared.object);
+            let permit = tasks.memory(bytes).await?;
             tasks.spawn(async move {
-                let named = job.array.name_chunk(&object);
-                read_object(&job, object).await.map_err(named)?;
-                drop(permits);
+                let named = job.array.name_chunk(&prepared.object);
+                let read = read_object(&job, &mut prepared, method).await;
+                read.map_err(named)?;
+                drop(permit);
                 Ok(())
             })?;
         }
     }
-    tasks.finish().await
+    Ok(())
 }
 
 /// A bounded set of tasks; dropping it stops them.
@@ -101,17 +185,22 @@ impl<T: Send + 'static> Tasks<T> {
         &mut self,
         bytes: u64,
     ) -> Result<(OwnedSemaphorePermit, OwnedSemaphorePermit)> {
+        let request = acquire(&self.session.inner().requests, 1).await?;
+        Ok((request, self.memory(bytes).await?))
+    }
+
+    /// Waits until a task with so many bytes in flight may start.
+    pub(crate) async fn memory(&mut self, bytes: u64) -> Result<OwnedSemaphorePermit> {
         while self.set.len() >= self.most
             && let Some(result) = self.set.join_next().await
         {
             self.done.push(flatten(result)?);
         }
         let inner = self.session.inner();
-        let request = acquire(&inner.requests, 1).await?;
         let units = bytes
             .div_ceil(MEMORY_UNIT)
             .clamp(1, u64::from(inner.memory_units)) as u32;
-        Ok((request, acquire(&inner.memory, units).await?))
+        acquire(&inner.memory, units).await
     }
 
     pub(crate) fn spawn(
@@ -147,7 +236,7 @@ fn flatten<T>(result: std::result::Result<Result<T>, tokio::task::JoinError>) ->
     })
 }
 
-async fn acquire(semaphore: &Arc<Semaphore>, n: u32) -> Result<OwnedSemaphorePermit> {
+pub(crate) async fn acquire(semaphore: &Arc<Semaphore>, n: u32) -> Result<OwnedSemaphorePermit> {
     semaphore
         .clone()
         .acquire_many_owned(n)
@@ -174,40 +263,52 @@ pub(crate) async fn on_core<T: Send + 'static>(
     receive.await.unwrap_or_else(|_| Err(panicked()))
 }
 
-fn panicked() -> Error {
+pub(crate) fn panicked() -> Error {
     Error::internal("a task panicked").with_hint("please report this")
 }
 
-/// Like [`on_core`], for work that uses a local store: it opens, reads and writes its files right
-/// there, which saves two changes of threads for every chunk.
-pub(crate) async fn on_core_with_files<T: Send + 'static, F: Future<Output = Result<T>>>(
-    session: &Session,
-    work: impl FnOnce() -> F + Send + 'static,
-) -> Result<T> {
-    let handle = runtime::handle()?;
-    on_core(session, move || blocking_here(|| handle.block_on(work()))).await
+/// Reads a shard on local disk.
+async fn read_file(job: &Arc<Job>, object: ObjectPieces) -> Result<()> {
+    let fetched = job.array.fetch_file(&object.key).await?;
+    deliver_all(job, object.pieces, fetched).await
 }
 
-async fn read_object(job: &Arc<Job>, mut object: ObjectPieces) -> Result<()> {
-    if job.array.inner().open.lazy && object.pieces.len() == 1 {
-        let (session, job) = (job.array.inner().session.clone(), job.clone());
-        let work = move || async move {
-            let fetched = job.array.fetch(&job.state, &mut object).await?;
-            deliver(&job, &object.pieces, &prepare(&job.state, fetched)?)
-        };
-        return on_core_with_files(&session, work).await;
+/// Reads an object of a remote store as planned.
+async fn read_object(job: &Arc<Job>, prepared: &mut Prepared, mut method: Method) -> Result<()> {
+    let session = &job.array.inner().session;
+    if let (Method::Function(calls), Some(client)) = (&method, &session.options().function) {
+        if !prepared.is_absent() {
+            match call::run(job, prepared, client, calls).await {
+                Ok(()) => return Ok(()),
+                Err(e) => session.inner().fell_back(&e),
+            }
+        }
+        method = without_function(&describe(&job.state, &prepared.object));
     }
-    let fetched = job.array.fetch(&job.state, &mut object).await?;
+    let fetched = job.array.fetch(&job.state, prepared, method).await?;
+    deliver_all(job, std::mem::take(&mut prepared.object.pieces), fetched).await
+}
+
+/// How an object is fetched when the function has failed.
+fn without_function(described: &Described) -> Method {
+    if described.0.splittable {
+        Method::Ranges(vec![described.0.covering()])
+    } else {
+        Method::Get
+    }
+}
+
+/// Decodes and scatters all pieces of an object.
+async fn deliver_all(job: &Arc<Job>, mut pieces: Vec<Piece>, fetched: Fetched) -> Result<()> {
     let session = &job.array.inner().session;
     // The units of a shard are decoded by all cores; a plain chunk is one unit.
-    let lanes = session.options().cores.clamp(1, object.pieces.len().max(1));
+    let lanes = session.options().cores.clamp(1, pieces.len().max(1));
     let fetched = Arc::new(prepare(&job.state, fetched)?);
     if lanes == 1 {
         let job = job.clone();
-        return on_core(session, move || deliver(&job, &object.pieces, &fetched)).await;
+        return on_core(session, move || deliver(&job, &pieces, &fetched)).await;
     }
-    let per_lane = object.pieces.len().div_ceil(lanes);
-    let mut pieces = object.pieces;
+    let per_lane = pieces.len().div_ceil(lanes);
     let mut work = Vec::with_capacity(lanes);
     while !pieces.is_empty() {
         let rest = pieces.split_off(per_lane.min(pieces.len()));
@@ -377,18 +478,23 @@ pub(crate) async fn run_strings(
     let shape = selection.result_shape(&state.meta.shape);
     let target = Target::packed(&shape[..]);
     let mut tasks: Tasks<Vec<(Piece, Vec<Bytes>)>> = Tasks::new(&array.inner().session)?;
-    for mut object in state.resolver.objects(selection)? {
-        let permits = tasks.permits(array.flight_bytes(&state, &object)).await?;
+    for object in state.resolver.objects(selection)? {
+        let permit = tasks.memory(array.flight_bytes(&state, &object)).await?;
         let (array, state) = (array.clone(), state.clone());
         tasks.spawn(async move {
             let named = array.name_chunk(&object);
             let answer = async {
-                let fetched = array.fetch(&state, &mut object).await?;
+                let (object, fetched) = if array.inner().open.lazy {
+                    let fetched = array.fetch_file(&object.key).await?;
+                    (object, fetched)
+                } else {
+                    array.fetch_alone(&state, object).await?
+                };
                 let session = array.inner().session.clone();
                 on_core(&session, move || strings_of(&state, object, fetched)).await
             };
             let answer = answer.await.map_err(named)?;
-            drop(permits);
+            drop(permit);
             Ok(answer)
         })?;
     }

@@ -32,6 +32,15 @@ pub(crate) struct Destination {
     pub(crate) cell: usize,
 }
 
+/// Where pieces of an answer go: `count` of `len` bytes each, `step` bytes apart.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Placement {
+    pub(crate) at: usize,
+    pub(crate) len: usize,
+    pub(crate) step: usize,
+    pub(crate) count: usize,
+}
+
 fn outside() -> Error {
     Error::internal("a cell would land outside the caller's buffer")
 }
@@ -103,6 +112,28 @@ impl Destination {
             }
         }
         Ok(())
+    }
+
+    /// Puts cells that come in the order of `placements` to their places.
+    pub(crate) fn place(&self, cells: &[u8], placements: &[Placement]) -> Result<()> {
+        let access = self.access()?;
+        let mut rest = cells;
+        for placement in placements {
+            for k in 0..placement.count {
+                let (piece, after) = rest
+                    .split_at_checked(placement.len)
+                    .ok_or_else(|| Error::data("the function answered too few cells"))?;
+                if !access.put(placement.at + k * placement.step, piece) {
+                    return Err(outside());
+                }
+                rest = after;
+            }
+        }
+        if rest.is_empty() {
+            Ok(())
+        } else {
+            Err(Error::data("the function answered too many cells"))
+        }
     }
 
     /// Copies the selected cells from their places into the buffer of a chunk.

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use hyperslab_format as format;
@@ -12,7 +13,7 @@ use tokio::sync::Semaphore;
 
 use crate::cache::{ChunkCache, IndexCache};
 use crate::location::Location;
-use crate::plan::{Planner, SimplePlanner};
+use crate::plan::Planner;
 use crate::{Array, Error, Group, Node, Options, Progress, Result};
 
 /// Memory is counted in units of this many bytes, since semaphores count in 32 bits.
@@ -26,15 +27,23 @@ pub struct Session(Arc<Inner>);
 
 pub(crate) struct Inner {
     pub(crate) options: Options,
-    pub(crate) planner: Box<dyn Planner>,
     pub(crate) chunks: ChunkCache,
     pub(crate) indexes: IndexCache,
     pub(crate) memory: Arc<Semaphore>,
     pub(crate) memory_units: u32,
     pub(crate) requests: Arc<Semaphore>,
     pub(crate) cpu: Arc<Semaphore>,
+    fallbacks: AtomicU64,
     stores: Mutex<HashMap<String, OpenStore>>,
     mounts: Mutex<HashMap<String, OpenStore>>,
+}
+
+impl Inner {
+    /// Counts an object that had to be fetched without the function.
+    pub(crate) fn fell_back(&self, why: &Error) {
+        tracing::warn!("the function failed, the object is fetched without it: {why}");
+        self.fallbacks.fetch_add(1, Ordering::Relaxed);
+    }
 }
 
 /// A store as the session opened it.
@@ -45,8 +54,21 @@ pub(crate) struct OpenStore {
     pub(crate) policy: StorePolicy,
     /// Bodies are open files that are read where needed.
     pub(crate) lazy: bool,
+    /// Chooses the requests of reads.
+    pub(crate) planner: Planner,
     /// Writes are refused, so there is no use in reading what they would change.
     pub(crate) read_only: bool,
+}
+
+/// The kind of store that a URL names; one that nobody knows is taken for a fast one.
+fn kind_of(url: &str) -> StoreKind {
+    match url.split_once("://").map(|(scheme, _)| scheme) {
+        Some("s3" | "s3a") => StoreKind::S3,
+        Some("az" | "azure" | "abfs" | "abfss") => StoreKind::Azure,
+        Some("gs") => StoreKind::Google,
+        Some("http" | "https") => StoreKind::Http,
+        _ => StoreKind::Memory,
+    }
 }
 
 impl fmt::Debug for Session {
@@ -66,21 +88,15 @@ impl Default for Session {
 impl Session {
     /// A session with these settings.
     pub fn new(options: Options) -> Self {
-        let planner = Box::new(SimplePlanner::new(&options));
-        Self::with_planner(options, planner)
-    }
-
-    /// A session whose reads are planned by `planner`.
-    pub fn with_planner(options: Options, planner: Box<dyn Planner>) -> Self {
         let memory_units = (options.memory / MEMORY_UNIT).clamp(1, 1 << 28) as u32;
         Session(Arc::new(Inner {
-            planner,
             chunks: ChunkCache::new(options.cache_bytes, options.cache_fresh),
             indexes: IndexCache::new(INDEX_CACHE, options.cache_fresh),
             memory: Arc::new(Semaphore::new(memory_units as usize)),
             memory_units,
             requests: Arc::new(Semaphore::new(options.concurrency.max(1))),
             cpu: Arc::new(Semaphore::new(options.cores.max(1))),
+            fallbacks: AtomicU64::new(0),
             stores: Mutex::new(HashMap::new()),
             mounts: Mutex::new(HashMap::new()),
             options,
@@ -94,6 +110,11 @@ impl Session {
     /// The settings.
     pub fn options(&self) -> &Options {
         &self.0.options
+    }
+
+    /// How many objects were planned for the function and fetched without it, because it failed.
+    pub fn fallbacks(&self) -> u64 {
+        self.0.fallbacks.load(Ordering::Relaxed)
     }
 
     /// What was asked of each store so far: (URL, counts).
@@ -111,8 +132,9 @@ impl Session {
 
     /// Uses `store` for everything below `url`, instead of opening it: for stores that wrap others
     /// in ways a URL cannot say. What is above `url` is never looked at.
-    pub fn mount(&self, url: &str, store: StoreRef) {
+    pub fn mount(&self, url: &str, store: StoreRef) -> Result<()> {
         let open = OpenStore {
+            planner: Planner::new(&self.0.options, kind_of(url))?,
             store,
             meter: MeterHandle::default(),
             policy: StorePolicy::LOCAL,
@@ -122,6 +144,7 @@ impl Session {
         if let Ok(mut mounts) = self.0.mounts.lock() {
             mounts.insert(url.to_owned(), open);
         }
+        Ok(())
     }
 
     /// The mounted store that holds `url`, and the path of `url` below it.
@@ -155,6 +178,7 @@ impl Session {
         let lazy = matches!(opened.kind, StoreKind::File);
         let read_only = matches!(opened.kind, StoreKind::Http);
         let open = OpenStore {
+            planner: Planner::new(&self.0.options, opened.kind)?,
             store: opened.store,
             meter: opened.meter,
             policy,

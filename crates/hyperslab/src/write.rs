@@ -14,9 +14,9 @@ use hyperslab_index::{Selection, Target};
 use hyperslab_store::{Get, Put};
 
 use crate::array::{Array, State};
-use crate::read::{Job, Tasks, on_core, on_core_with_files};
+use crate::read::{Job, Tasks, on_core};
 use crate::scatter::{Destination, gather_strings};
-use crate::{Error, ErrorKind, Result, buffers};
+use crate::{Error, ErrorKind, Result, buffers, lanes};
 
 /// How often a lost race for one object is run again.
 const MAX_RACES: u32 = 200;
@@ -73,17 +73,28 @@ async fn write_objects(
 ) -> Result<()> {
     array.verify().await?;
     let mut tasks: Tasks = Tasks::new(&array.inner().session)?;
+    let session = &array.inner().session;
+    let writer = Writer {
+        array: array.clone(),
+        state: state.clone(),
+        cells,
+    };
+    let in_lanes = array.inner().open.lazy && state.meta.codecs.sharding().is_none();
     if array.inner().open.lazy {
         // Encoding runs ahead of the disk; a few chunks ahead is enough, and their buffers stay warm.
-        tasks = tasks.at_most(2 * array.inner().session.options().cores.max(2));
+        tasks = tasks.at_most(2 * session.options().cores.max(2));
     }
+    let mut batch = Vec::new();
     for object in state.resolver.objects(selection)? {
+        if in_lanes && writer.replaces(&object) {
+            batch.push(object);
+            if batch.len() == lanes::batch(session) {
+                writer.write_batch(std::mem::take(&mut batch)).await?;
+            }
+            continue;
+        }
         let permits = tasks.permits(array.write_bytes(&state, &object)).await?;
-        let writer = Writer {
-            array: array.clone(),
-            state: state.clone(),
-            cells: cells.clone(),
-        };
+        let writer = writer.clone();
         tasks.spawn(async move {
             let named = writer.array.name_chunk(&object);
             writer.write(object).await.map_err(named)?;
@@ -91,6 +102,7 @@ async fn write_objects(
             Ok(())
         })?;
     }
+    writer.write_batch(batch).await?;
     tasks.finish().await
 }
 
@@ -109,18 +121,36 @@ enum Outcome {
 }
 
 impl Writer {
+    /// True if the object is replaced whatever it holds.
+    fn replaces(&self, object: &ObjectPieces) -> bool {
+        object.whole && !matches!(self.cells, Cells::Fill) && self.is_inside(object)
+    }
+
+    /// Replaces plain chunks on local disk.
+    async fn write_batch(&self, batch: Vec<ObjectPieces>) -> Result<()> {
+        let Some(first) = batch.first() else {
+            return Ok(());
+        };
+        let flight = self.array.write_bytes(&self.state, first);
+        let session = self.array.inner().session.clone();
+        let writer = self.clone();
+        lanes::run(&session, batch, flight, move |object| {
+            let writer = writer.clone();
+            async move {
+                let done = match writer.encode_plain(&object, None) {
+                    Ok(outcome) => writer.store(&object.key, outcome, Put::Overwrite).await,
+                    Err(e) => Err(e),
+                };
+                done.map_err(writer.array.name_chunk(&object))
+            }
+        })
+        .await
+    }
+
     async fn write(self, object: ObjectPieces) -> Result<()> {
         let object = Arc::new(object);
         let whole = object.whole && !matches!(self.cells, Cells::Fill);
-        if whole && self.is_inside(&object) {
-            if self.array.inner().open.lazy && self.state.meta.codecs.sharding().is_none() {
-                let session = self.array.inner().session.clone();
-                let work = move || async move {
-                    let outcome = self.encode_plain(&object, None)?;
-                    self.store(&object.key, outcome, Put::Overwrite).await
-                };
-                return on_core_with_files(&session, work).await;
-            }
+        if self.replaces(&object) {
             let outcome = self.clone().encode(object.clone(), None).await?;
             return self.store(&object.key, outcome, Put::Overwrite).await;
         }

@@ -6,8 +6,9 @@ use std::path::PathBuf;
 use hyperslab_index::{Error, Result};
 
 use crate::fault::FaultPlan;
+use crate::function::FunctionConfig;
 use crate::network::Network;
-use crate::price::{Place, PriceBook};
+use hyperslab_plan::{Place, PriceBook};
 
 /// The configuration of a simulator. The default is an empty store in memory on a free port of
 /// the loopback, without shaping and faults, free of charge, with one pair of keys.
@@ -47,6 +48,8 @@ pub struct SimConfig {
     pub prices: PriceBook,
     /// Where the client is said to be.
     pub place: Place,
+    /// The function service beside the store; `None` for none.
+    pub function: Option<FunctionConfig>,
     /// Threads of [`crate::Sim::start_in_thread`].
     pub threads: usize,
 }
@@ -94,6 +97,7 @@ impl fmt::Debug for SimConfig {
             .field("faults", &self.faults)
             .field("prices", &self.prices.name)
             .field("place", &self.place)
+            .field("function", &self.function)
             .finish_non_exhaustive()
     }
 }
@@ -123,6 +127,7 @@ impl Default for SimConfig {
             faults: FaultPlan::default(),
             prices: PriceBook::free(),
             place: Place::default(),
+            function: None,
             threads: 2,
         }
     }

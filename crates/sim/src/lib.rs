@@ -1,7 +1,8 @@
 //! A simulated cloud on the loopback: an object store with a network, faults and a bill.
 //!
 //! Stands beside the other crates: tests and benchmarks start it and talk to it as to any store,
-//! over HTTP, in S3's or Google's language. It depends on `hyperslab-index` for the error only.
+//! over HTTP, in S3's or Google's language. It depends on `index` for the error, on `plan` for the
+//! price books, and on `function` and `store` for the handler that its function service runs.
 //!
 //! Invariants: the store is linearisable per key (of concurrent conditional creates exactly one
 //! succeeds); a network without shaping adds no sleep; with shaping, latency and bandwidth hold on
@@ -29,12 +30,12 @@ mod config;
 mod connection;
 mod fault;
 mod front;
+mod function;
 mod gcs;
 mod meter;
 mod network;
 mod objects;
 mod operation;
-mod price;
 mod procedural;
 mod s3;
 mod server;
@@ -45,9 +46,12 @@ mod wire;
 
 pub use config::{KeyPair, SimConfig};
 pub use fault::{FaultCounts, FaultKind, FaultPlan, FaultRule, Faults, Trigger};
-pub use meter::MeterSnapshot;
+pub use function::{FunctionConfig, FunctionFailure, FunctionFailures, FunctionModel};
+pub use hyperslab_plan::{
+    EgressPrices, Fact, FunctionPrices, Place, PriceBook, RequestPrices, Sureness,
+};
+pub use meter::{FunctionCounts, MeterSnapshot};
 pub use network::{Latency, Network, RateLimit, RateScope};
 pub use objects::ObjectsHandle;
-pub use price::{EgressPrices, Fact, FunctionPrices, Place, PriceBook, RequestPrices, Sureness};
 pub use procedural::{CellType, Procedural, ZarrArray, cell_value};
 pub use sim::Sim;

@@ -10,9 +10,10 @@ use std::sync::{Arc, Mutex};
 use serde::{Deserialize, Serialize};
 
 use crate::fault::FaultCounts;
+use crate::function::FunctionFailure;
 use crate::operation::{Class, Operation};
-use crate::price::{Place, PriceBook};
 use crate::sync::lock;
+use hyperslab_plan::{Place, PriceBook};
 
 /// What a meter has counted since it was last reset.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -44,6 +45,28 @@ pub struct MeterSnapshot {
     pub dollars: f64,
     /// Injected faults by kind.
     pub faults: FaultCounts,
+    /// Calls of the function; their fees are part of `dollars`.
+    #[serde(default)]
+    pub function: FunctionCounts,
+}
+
+/// What a meter has counted of the function.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct FunctionCounts {
+    /// Calls that an instance took; they are billed.
+    pub calls: u64,
+    /// Calls, of those, that had to start an instance.
+    pub cold_starts: u64,
+    /// Calls that found every instance busy; they are not billed.
+    pub throttled: u64,
+    /// Requests that calls made to the store; billed as requests, but not as traffic.
+    pub reads: u64,
+    /// Computed seconds of all calls.
+    pub seconds: f64,
+    /// The same, times the gigabytes of an instance.
+    pub gb_seconds: f64,
+    /// Calls that failed on purpose, by kind.
+    pub failures: BTreeMap<FunctionFailure, u64>,
 }
 
 impl MeterSnapshot {
@@ -70,6 +93,7 @@ struct Counts {
     under_way: u64,
     max_concurrent: u64,
     connections: u64,
+    function: FunctionCounts,
 }
 
 /// Keeps a request counted as under way.
@@ -111,6 +135,35 @@ impl Meter {
         }
     }
 
+    /// Keeps a call of the function under way until the returned guard is dropped.
+    pub(crate) fn under_way(self: &Arc<Self>) -> UnderWay {
+        let mut counts = lock(&self.counts);
+        counts.under_way += 1;
+        counts.max_concurrent = counts.max_concurrent.max(counts.under_way);
+        UnderWay {
+            meter: Arc::clone(self),
+        }
+    }
+
+    /// Bills a call.
+    pub(crate) fn called(&self, cold: bool, seconds: f64, gigabytes: f64, reads: u64) {
+        let function = &mut lock(&self.counts).function;
+        function.calls += 1;
+        function.cold_starts += u64::from(cold);
+        function.reads += reads;
+        function.seconds += seconds;
+        function.gb_seconds += seconds * gigabytes;
+    }
+
+    pub(crate) fn throttled(&self) {
+        lock(&self.counts).function.throttled += 1;
+    }
+
+    pub(crate) fn call_failed(&self, kind: FunctionFailure) {
+        let mut counts = lock(&self.counts);
+        *counts.function.failures.entry(kind).or_default() += 1;
+    }
+
     pub(crate) fn not_billed(&self, operation: &Operation) {
         lock(&self.counts).not_billed[operation.class as usize] += 1;
     }
@@ -133,7 +186,7 @@ impl Meter {
         let bytes_out = self.bytes_out.load(Ordering::Relaxed);
         let requests = self.prices.request_dollars(
             billed(Class::Put) + billed(Class::List),
-            billed(Class::Get) + billed(Class::Head),
+            billed(Class::Get) + billed(Class::Head) + counts.function.reads,
             billed(Class::Delete),
         );
         MeterSnapshot {
@@ -152,9 +205,20 @@ impl Meter {
                 .collect(),
             max_concurrent: counts.max_concurrent,
             connections: counts.connections,
-            dollars: requests + self.prices.egress_dollars(self.place, bytes_out),
+            dollars: requests
+                + self.prices.egress_dollars(self.place, bytes_out)
+                + self.function_dollars(&counts.function),
             faults: FaultCounts::new(),
+            function: counts.function.clone(),
         }
+    }
+
+    fn function_dollars(&self, counts: &FunctionCounts) -> f64 {
+        let prices = &self.prices.function;
+        // As the planner has it: a processor that is billed apart from memory is a whole one.
+        counts.calls as f64 * prices.per_million_requests.value / 1e6
+            + counts.gb_seconds * prices.per_gb_second.value
+            + counts.seconds * prices.per_vcpu_second.value
     }
 
     /// Counts from zero again; requests under way stay under way.

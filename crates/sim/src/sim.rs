@@ -12,6 +12,7 @@ use crate::cloud::Cloud;
 use crate::config::SimConfig;
 use crate::fault::Faults;
 use crate::front::Door;
+use crate::function::{FunctionFailures, SimFunction};
 use crate::gcs::GcsDoor;
 use crate::meter::MeterSnapshot;
 use crate::network::Network;
@@ -19,6 +20,7 @@ use crate::objects::ObjectsHandle;
 use crate::procedural::Procedural;
 use crate::s3::S3Door;
 use crate::server;
+use crate::sync::write;
 
 /// A simulated cloud that listens on the loopback until it is stopped or dropped.
 pub struct Sim {
@@ -26,6 +28,7 @@ pub struct Sim {
     config: SimConfig,
     s3_address: SocketAddr,
     gcs_address: Option<SocketAddr>,
+    function: Option<(Arc<SimFunction>, SocketAddr)>,
     stop: watch::Sender<bool>,
     host: Host,
 }
@@ -58,15 +61,23 @@ impl Sim {
                 listener,
                 Arc::clone(&cloud),
                 gcs,
-                stopped,
+                stopped.clone(),
             )));
             gcs_address = Some(address);
+        }
+        let mut function = None;
+        if let Some(wanted) = &config.function {
+            let (running, address, more) =
+                SimFunction::start(&cloud, &config, wanted, &stopped).await?;
+            tasks.extend(more);
+            function = Some((running, address));
         }
         Ok(Sim {
             cloud,
             config,
             s3_address,
             gcs_address,
+            function,
             stop,
             host: Host::Tasks(tasks),
         })
@@ -117,6 +128,23 @@ impl Sim {
     /// Where Google's language is spoken, if [`SimConfig::gcs_port`] asks for it.
     pub fn gcs_endpoint(&self) -> Option<String> {
         self.gcs_address.map(|address| format!("http://{address}"))
+    }
+
+    /// Where the function listens, if [`SimConfig::function`] asks for it.
+    pub fn function_url(&self) -> Option<String> {
+        let (_, address) = self.function.as_ref()?;
+        Some(format!("http://{address}"))
+    }
+
+    /// Changes how the function fails, for all calls that arrive from now on.
+    pub fn set_function_failures(&self, failures: FunctionFailures) -> Result<()> {
+        failures.validate()?;
+        let Some((function, _)) = &self.function else {
+            return Err(Error::invalid("the simulator has no function")
+                .with_hint("set SimConfig::function"));
+        };
+        *write(&function.failures) = failures;
+        Ok(())
     }
 
     /// A service account that sends object_store's Google client to the simulator; `None` if

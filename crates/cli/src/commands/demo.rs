@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use hyperslab::{
-    Array, ArraySpec, Compression, DataType, Error, Options, Region, Result, Selection, Session,
-    Shape, store,
+    Array, ArraySpec, Compression, DataType, Error, Mode, Options, Region, Result, Selection,
+    Session, Shape, store,
 };
 use hyperslab_sim::{Network, PriceBook, Sim, SimConfig, cell_value};
 use serde_json::{Value, json};
@@ -117,7 +117,7 @@ pub(crate) async fn run(arguments: &Arguments, context: &Context) -> Result<bool
         &sim,
         Options {
             memory: context.memory(),
-            whole_chunks: true,
+            planner: Mode::Get,
             ..Options::default()
         },
     )?;
@@ -173,7 +173,7 @@ fn session(sim: &Sim, options: Options) -> Result<Session> {
     // The root, and the bucket above it in which a writer looks for a group to belong to.
     for url in [URL.to_owned(), format!("s3://{BUCKET}")] {
         let opened = store::open_with(&url, &settings)?;
-        session.mount(&url, opened.store);
+        session.mount(&url, opened.store)?;
     }
     Ok(session)
 }

@@ -11,9 +11,11 @@ mod describe;
 pub(crate) mod diff;
 pub(crate) mod doctor;
 pub(crate) mod du;
+pub(crate) mod explain;
 pub(crate) mod get;
 pub(crate) mod info;
 pub(crate) mod ls;
+pub(crate) mod profile;
 pub(crate) mod put;
 pub(crate) mod resize;
 pub(crate) mod rm;
@@ -33,6 +35,7 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<bool> {
         Command::Tree(arguments) => tree::run(&arguments, context).await,
         Command::Info(arguments) => info::run(&arguments, context).await,
         Command::Get(arguments) => get::run(&arguments, context).await,
+        Command::Explain(arguments) => explain::run(&arguments, context).await,
         Command::Put(arguments) => put::run(&arguments, context).await,
         Command::Create(arguments) => create::run(&arguments, context).await,
         Command::Resize(arguments) => resize::run(&arguments, context).await,
@@ -41,6 +44,7 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<bool> {
         Command::Du(arguments) => du::run(&arguments, context).await,
         Command::Diff(arguments) => diff::run(&arguments, context).await,
         Command::Doctor(arguments) => doctor::run(&arguments, context).await,
+        Command::Profile(arguments) => profile::run(&arguments, context).await,
         Command::Demo(arguments) => demo::run(&arguments, context).await,
         Command::Sim(arguments) => sim::run(&arguments, context).await,
         Command::Completions(arguments) => completions::run(&arguments, context),

@@ -275,3 +275,74 @@ fn the_demo_checks_itself() {
             < small["whole_chunks"]["bytes"].as_u64().unwrap()
     );
 }
+
+#[test]
+fn explain_tells_the_plan_and_its_alternatives() {
+    let sim = cloud();
+    let place = Place::near(&sim);
+    place.write(
+        "in.npy",
+        &npy("'<i4'", false, "(400, 500)", &counting(200_000)),
+    );
+    let url = "s3://data/sky.zarr/images";
+    let raw = [
+        "put", "in.npy", url, "--chunks", "100,100", "--codec", "none",
+    ];
+    place.run(&raw).ok();
+    let before = sim.meter();
+    let text = place
+        .run(&["explain", "s3://data/sky.zarr/images[10:20, :]"])
+        .ok();
+    for word in ["5 by", "global (chosen)", "range-merge", "paper", "seconds"] {
+        assert!(text.contains(word), "{word}: {text}");
+    }
+    // Planning reads metadata and nothing else.
+    let after = sim.meter();
+    assert!(after.bytes_out - before.bytes_out < 10_000);
+
+    let slices = "s3://data/sky.zarr/images[10:20, 5:300:7]";
+    let json = place
+        .run(&[
+            "explain",
+            slices,
+            "--json",
+            "--analyze",
+            "--html",
+            "plan.html",
+        ])
+        .json();
+    assert_eq!(json["chunks"].as_array().unwrap().len(), 3);
+    assert!(json["measured"]["requests"].as_u64().unwrap() >= 3);
+    assert!(json["estimate"]["bytes"].as_u64().unwrap() < 3 * 40_000);
+    let page = String::from_utf8(place.read("plan.html")).unwrap();
+    assert!(page.contains("<svg") && page.contains("range-fetch"));
+    assert!(
+        !page.contains("http://") && !page.contains("https://"),
+        "it loads nothing"
+    );
+
+    let got = |planner: &str| {
+        let run = ["get", slices, "-o", "out.npy", "--planner", planner];
+        place.run(&run).ok();
+        place.read("out.npy")
+    };
+    let planned = got("global");
+    for planner in ["paper", "get", "range-merge", "range-fetch", "splits=3"] {
+        assert_eq!(got(planner), planned, "{planner}");
+    }
+    for (option, value) in [
+        ("--phi", "-1"),
+        ("--phi", "NaN"),
+        ("--planner", "best"),
+        ("--place", "mars"),
+        ("--profile", "no/such/file"),
+        ("--prices", "no/such/file"),
+    ] {
+        place.run(&["explain", slices, option, value]).fails(2);
+    }
+    place.write("empty.toml", b"");
+    let err = place
+        .run(&["explain", slices, "--profile", "empty.toml"])
+        .fails(2);
+    assert!(err.contains("profile"), "{err}");
+}

@@ -1,7 +1,7 @@
 //! Random writes and reads against a flat buffer and loops.
 
 use hyperslab::{
-    ArraySpec, Compression, FillValue, Hyperslab, Options, Region, Selection, Session, Shape,
+    ArraySpec, Compression, FillValue, Hyperslab, Mode, Options, Region, Selection, Session, Shape,
     block_on,
 };
 use rand::rngs::StdRng;
@@ -193,7 +193,7 @@ fn every_layout_in_memory() {
             &url,
             seed,
             Options {
-                join_gap: seed % 7,
+                planner: Mode::ALL[seed as usize % 4],
                 ..Default::default()
             },
         );

@@ -55,7 +55,9 @@ fn appenders_whose_answers_are_lost_get_ranges_of_their_own() {
         };
         let faulty = Arc::new(Faulty::new(memory.clone(), faults));
         let session = Session::default();
-        session.mount("test://log", Arc::new(Retry::new(faulty, policy)));
+        session
+            .mount("test://log", Arc::new(Retry::new(faulty, policy)))
+            .unwrap();
         session
     };
     let mut s = spec(&[0], "u1");

@@ -6,6 +6,7 @@ use hyperslab_index::{Error, Result};
 use serde::Deserialize;
 
 use super::Network;
+use crate::function::FunctionModel;
 
 const PRESETS: &str = include_str!("../../presets.toml");
 
@@ -16,12 +17,28 @@ struct Preset {
     #[serde(rename = "source")]
     _source: String,
     network: Network,
+    /// The function next to the store, where one is known.
+    function: Option<FunctionModel>,
 }
 
 fn presets() -> Result<BTreeMap<String, Preset>> {
     toml::from_str(PRESETS).map_err(|error| {
         Error::internal("the built-in network presets cannot be read").with_source(error)
     })
+}
+
+impl FunctionModel {
+    /// The function of the network preset of this name.
+    pub fn preset(name: &str) -> Result<Self> {
+        Network::preset(name)?;
+        let model = presets()?.remove(name).and_then(|preset| preset.function);
+        let model = model.ok_or_else(|| {
+            Error::invalid(format!("the network preset {name:?} has no function"))
+                .with_hint("aws, azure, gcp and bench have one")
+        })?;
+        model.validate()?;
+        Ok(model)
+    }
 }
 
 impl Network {
@@ -60,6 +77,10 @@ mod tests {
             Network::preset(&name).unwrap();
         }
         assert_eq!(Network::preset("unshaped").unwrap(), Network::unshaped());
+        for name in ["aws", "azure", "gcp", "bench"] {
+            assert!(FunctionModel::preset(name).unwrap().beta_millis > 0.0);
+        }
+        assert!(FunctionModel::preset("local").is_err());
     }
 
     #[test]

@@ -14,6 +14,8 @@ mod disk;
 #[cfg(test)]
 mod faults;
 #[cfg(test)]
+mod function;
+#[cfg(test)]
 mod gcs;
 #[cfg(test)]
 mod meter;

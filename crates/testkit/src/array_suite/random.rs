@@ -1,6 +1,6 @@
 //! Random arrays of every combination: random writes, random reads, other shapes.
 
-use hyperslab::{Array, Consolidated, ErrorKind, Options, Session};
+use hyperslab::{Array, Consolidated, ErrorKind, Mode, Options, Session};
 use rand::Rng;
 use rand::rngs::StdRng;
 use serde_json::json;
@@ -29,11 +29,8 @@ fn options(number: usize) -> Options {
     let mut options = Options::default();
     match number % 4 {
         0 => {}
-        1 => options.whole_chunks = true,
-        2 => {
-            options.join_gap = 0;
-            options.max_ranges = 1000;
-        }
+        1 => options.planner = Mode::Get,
+        2 => options.planner = Mode::RangeFetch,
         _ => {
             options.cache_bytes = 1 << 20;
             options.memory = 1 << 14;

@@ -114,9 +114,9 @@ impl Place {
     pub fn mount_store(&self, session: &Session, name: &str, store: StoreRef) -> Outcome<String> {
         let url = self.url_of(name)?;
         if self.is_remote()? {
-            session.mount(&self.url, open_with(&self.url, &self.options)?.store);
+            session.mount(&self.url, open_with(&self.url, &self.options)?.store)?;
         }
-        session.mount(&url, store);
+        session.mount(&url, store)?;
         Ok(url)
     }
 

@@ -2,7 +2,8 @@
 //! object, and every other read is right.
 
 use hyperslab::{
-    Array, ArraySpec, Compression, DataType, Error, ErrorKind, Options, Selection, Session, Shape,
+    Array, ArraySpec, Compression, DataType, Error, ErrorKind, Mode, Options, Selection, Session,
+    Shape,
 };
 use hyperslab_store::{Put, StoreRef};
 use hyperslab_testkit::servers::Place;
@@ -81,9 +82,9 @@ impl Victim {
 
     /// The upper left corner is broken, so is all; the lower right corner is not.
     async fn check(&self, what: &str, object: &str) -> Outcome {
-        for whole_chunks in [false, true] {
+        for planner in [Mode::Global, Mode::Get] {
             let session = Session::new(Options {
-                whole_chunks,
+                planner,
                 ..Options::default()
             });
             self.place.mount(&session, "x.zarr")?;

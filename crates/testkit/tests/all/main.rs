@@ -1,7 +1,7 @@
 //! The suites over every back end, and what bad input and a failing cloud do to the facade.
 
 // Helpers of tests panic as tests do.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::panic)]
 
 mod arrays;
 mod bad_arrays;
@@ -10,6 +10,7 @@ mod disk_full;
 mod faults;
 mod kill;
 mod oracle;
+mod profile;
 mod stores;
 mod web;
 

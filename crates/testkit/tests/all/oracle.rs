@@ -1,6 +1,6 @@
 //! Random selections of one array through the whole facade, compared with the naive model.
 
-use hyperslab::{ArraySpec, Compression, DataType, Options, Query, Session, Shape};
+use hyperslab::{ArraySpec, Compression, DataType, Mode, Options, Query, Session, Shape};
 use hyperslab_testkit::servers::Place;
 use hyperslab_testkit::{Model, Outcome, Wanted, ensure, run};
 use rand::rngs::StdRng;
@@ -66,8 +66,7 @@ fn random_selections_equal_the_model_in_memory() {
 #[test]
 fn random_selections_equal_the_model_by_ranges() {
     let options = Options {
-        join_gap: 0,
-        max_ranges: 10_000,
+        planner: Mode::RangeFetch,
         ..Options::default()
     };
     run(compare(&Place::memory("oracle-ranges"), options, 1500)).unwrap();

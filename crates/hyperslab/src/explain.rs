@@ -1,0 +1,102 @@
+//! Explains a query: what would be requested for every chunk, what that would take, and what the
+//! forced plans would take instead.
+//!
+//! Nothing is read but the indexes of shards, which a plan needs.
+
+use futures::{StreamExt, TryStreamExt, stream};
+use hyperslab_format::Resolver;
+use hyperslab_index::Selection;
+use hyperslab_plan::{Estimate, Method, Mode, Model};
+
+use crate::plan::{Described, describe};
+use crate::{Array, Result};
+
+/// Indexes of shards that are read at a time.
+const LOCATED: usize = 64;
+
+/// What would be done for one query.
+#[derive(Debug, Clone)]
+pub struct Explanation {
+    /// Which planner chose.
+    pub mode: Mode,
+    /// What is done for each chunk (or shard), in the order of the grid.
+    pub chunks: Vec<ChunkPlan>,
+    /// What the plan is expected to take.
+    pub estimate: Estimate,
+    /// What other planners would take, by the same model.
+    pub alternatives: Vec<(Mode, Estimate)>,
+    /// Bytes of the wanted cells.
+    pub useful: u64,
+    /// The model that all of this follows from.
+    pub model: Model,
+}
+
+/// What is done for one chunk (or shard).
+#[derive(Debug, Clone)]
+pub struct ChunkPlan {
+    /// Its index in the grid.
+    pub chunk: Vec<u64>,
+    /// Its key in the store.
+    pub key: String,
+    /// How it is fetched.
+    pub method: Method,
+    /// Bytes of its wanted cells.
+    pub useful: u64,
+    /// Bytes that would reach the client.
+    pub bytes: u64,
+}
+
+impl Array {
+    /// Plans the read of a selection without doing it.
+    pub async fn explain(&self, selection: &Selection) -> Result<Explanation> {
+        let state = self.state();
+        selection.check(&state.meta.shape)?;
+        let planner = &self.inner().open.planner;
+        let objects = state.resolver.objects(selection)?;
+        let prepared: Vec<_> = stream::iter(objects.map(|object| self.prepare(&state, object)))
+            .buffered(LOCATED)
+            .try_collect()
+            .await?;
+        let described: Vec<Described> = prepared
+            .iter()
+            .map(|prepared| describe(&state, &prepared.object))
+            .collect();
+        let mode = self.inner().session.options().planner;
+        let (methods, estimate) = planner.plan_as(&described, mode)?;
+        let mut alternatives = Vec::new();
+        for other in Mode::ALL.into_iter().filter(|other| *other != mode) {
+            let by_function = matches!(other, Mode::Function | Mode::FunctionWhole);
+            if !by_function || planner.model().function().is_some() {
+                alternatives.push((other, planner.plan_as(&described, other)?.1));
+            }
+        }
+        let chunks: Vec<ChunkPlan> = prepared
+            .iter()
+            .zip(&described)
+            .zip(methods)
+            .map(|((prepared, described), method)| ChunkPlan {
+                chunk: prepared.object.chunk.clone(),
+                key: prepared.object.key.clone(),
+                useful: described.0.useful(),
+                bytes: bytes(&method, described.0.size),
+                method,
+            })
+            .collect();
+        Ok(Explanation {
+            mode,
+            useful: chunks.iter().map(|chunk| chunk.useful).sum(),
+            chunks,
+            estimate,
+            alternatives,
+            model: planner.model().clone(),
+        })
+    }
+}
+
+fn bytes(method: &Method, size: u64) -> u64 {
+    match method {
+        Method::Get => size,
+        Method::Ranges(ranges) => ranges.iter().map(|range| range.end - range.start).sum(),
+        Method::Function(calls) => calls.iter().map(|call| call.useful).sum(),
+    }
+}
