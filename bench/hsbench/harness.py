@@ -6,6 +6,7 @@ Invariant: a must-show line that was not measured does not hold.
 from __future__ import annotations
 
 import json
+import random
 import statistics
 import sys
 import time
@@ -68,14 +69,16 @@ def interleave(
 ) -> dict[str, Spread]:
     """Runs all systems in turn, `warm` rounds unmeasured and `runs` rounds measured.
 
-    Each round starts with another system, so that none always follows the same one. A system that
-    answers None is left out from then on: it cannot do this.
+    Each round has an order of its own, drawn from a fixed seed, so that none always follows the
+    same one: what a system leaves behind (freed inodes, dirty pages) costs the next one. A system
+    that answers None is left out from then on: it cannot do this.
     """
     times: dict[str, list[float]] = {name: [] for name in systems}
-    order = list(systems)
+    draw = random.Random(len(systems))
     for turn in range(warm + runs):
-        shift = turn % max(1, len(order))
-        for name in order[shift:] + order[:shift]:
+        order = list(systems)
+        draw.shuffle(order)
+        for name in order:
             if name not in times:
                 continue
             seconds = systems[name]()

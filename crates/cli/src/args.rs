@@ -7,8 +7,8 @@ use std::sync::Arc;
 use clap::{ArgAction, Args, Parser, Subcommand};
 
 use crate::commands::{
-    completions, cp, create, demo, diff, doctor, du, explain, get, info, ls, profile, put, resize, rm, sim,
-    tree,
+    completions, cp, create, demo, diff, doctor, du, explain, get, info, ls, profile, put, resize,
+    rm, sim, tree,
 };
 use crate::{planning, size};
 

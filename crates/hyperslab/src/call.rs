@@ -155,7 +155,11 @@ fn clip(
         }
         return;
     }
-    let first = within.start.saturating_sub(src).div_ceil(src_step).min(copy.count);
+    let first = within
+        .start
+        .saturating_sub(src)
+        .div_ceil(src_step)
+        .min(copy.count);
     let last = match within.end.checked_sub(src + len) {
         Some(room) => (room / src_step + 1).min(copy.count),
         None => 0,
@@ -180,13 +184,7 @@ fn clip(
     }
 }
 
-fn cut(
-    k: u64,
-    row: u64,
-    len: u64,
-    within: &Range<u64>,
-    emit: &mut impl FnMut(u64, u64, u64, u64),
-) {
+fn cut(k: u64, row: u64, len: u64, within: &Range<u64>, emit: &mut impl FnMut(u64, u64, u64, u64)) {
     let from = within.start.saturating_sub(row).min(len);
     let to = within.end.saturating_sub(row).min(len);
     if from < to {

@@ -30,8 +30,8 @@
 
 mod array;
 mod buffers;
-mod call;
 mod cache;
+mod call;
 mod canvas;
 mod copy;
 mod explain;
@@ -59,11 +59,11 @@ pub use hyperslab_format::{
     self as format, ArrayMeta, ArraySpec, ChunkKeys, CodecChain, Compression, DataType, FillValue,
     GroupMeta, StorePolicy, ZarrFormat, numpy,
 };
+pub use hyperslab_function::{FunctionClient, Secret};
 pub use hyperslab_index::{
     Bounds, CellOrder, ChunkGrid, Error, ErrorKind, Hyperslab, Region, Result, Selection, Shape,
     Slicing, Target, default_chunks, parse_slices,
 };
-pub use hyperslab_function::{FunctionClient, Secret};
 pub use hyperslab_plan::{self as planning, Mode, Place, PriceBook, Profile};
 pub use hyperslab_store as store;
 pub use options::{Consolidated, Options, Progress};

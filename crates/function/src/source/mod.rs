@@ -3,8 +3,10 @@
 //! Between [`crate::AllowList`] and the stores. Sources are opened when the service starts, from
 //! the operator's prefixes and environment alone.
 //!
-//! Invariant: a read connects to the host of its prefix, or opens a file below it, and nothing
-//! else; redirects and symbolic links that lead elsewhere are refused.
+//! Invariant: a request cannot choose where a read connects; that is the host of its prefix, or a
+//! file below it, and redirects of web servers and symbolic links that lead elsewhere are refused.
+//! The clients of S3, Azure and Google are those of the store crate, which follow a redirect that
+//! the cloud's own endpoint (or the one that the operator configured) sends.
 
 mod web;
 

@@ -8,6 +8,7 @@ mod bad_arrays;
 mod bad_places;
 mod disk_full;
 mod faults;
+mod function;
 mod kill;
 mod oracle;
 mod profile;
