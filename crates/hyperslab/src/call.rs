@@ -31,11 +31,21 @@ pub(crate) async fn run(
     client: &Arc<FunctionClient>,
     calls: &[Call],
 ) -> Result<()> {
-    let window = &job.array.inner().open.planner.window;
+    let open = &job.array.inner().open;
+    let window = &open.planner.window;
+    let mut pin = prepared.pin();
+    if pin.is_none() && calls.len() > 1 {
+        // Several calls must not see several states of the object.
+        let etag = open.store.head(&prepared.object.key).await?.etag;
+        pin = Some(etag.ok_or_else(|| {
+            Error::unavailable("the store gives no ETags, so calls cannot be pinned to one state")
+        })?);
+    }
+    let pin = &pin;
     let work = calls.iter().map(|call| async move {
         let (units, placements) = ask(job, &prepared.object.pieces, call)?;
         let url = job.array.object_url(&prepared.object.key);
-        let request = SlabRequest::new(url, units)?.pinned(prepared.pin());
+        let request = SlabRequest::new(url, units)?.pinned(pin.clone());
         let cells = {
             let _slot = window
                 .acquire()

@@ -8,11 +8,8 @@ use hyperslab_format::Resolver;
 use hyperslab_index::Selection;
 use hyperslab_plan::{Estimate, Method, Mode, Model};
 
-use crate::plan::{Described, describe};
+use crate::plan::{Described, LOCATED, describe};
 use crate::{Array, Result};
-
-/// Indexes of shards that are read at a time.
-const LOCATED: usize = 64;
 
 /// What would be done for one query.
 #[derive(Debug, Clone)]

@@ -61,9 +61,7 @@ pub(crate) enum Fetched {
 impl Array {
     /// The URL of an object, without credentials and options.
     pub(crate) fn object_url(&self, key: &str) -> String {
-        let root = &self.inner().location.root;
-        let bare = root.split('?').next().unwrap_or(root);
-        format!("{bare}/{key}")
+        format!("{}/{key}", self.inner().location.bare_root())
     }
 
     fn cache_name(&self, key: &str) -> String {
@@ -119,9 +117,8 @@ impl Array {
             let mut again = prepared.object.clone();
             again.unlocate(&state.meta);
             *prepared = self.prepare(state, again).await?;
-            let described = [describe(state, &prepared.object)];
-            let mut methods = self.inner().open.planner.plan(&described)?;
-            let method = methods.pop().unwrap_or(Method::Get);
+            let planner = &self.inner().open.planner;
+            let method = planner.plan_one(describe(state, &prepared.object))?;
             answer = self.fetch_once(state, prepared, method).await;
         }
         answer.map_err(|e| {
@@ -141,9 +138,8 @@ impl Array {
         object: ObjectPieces,
     ) -> Result<(ObjectPieces, Fetched)> {
         let mut prepared = self.prepare(state, object).await?;
-        let described = [describe(state, &prepared.object)];
-        let mut methods = self.inner().open.planner.plan(&described)?;
-        let method = methods.pop().unwrap_or(Method::Get);
+        let planner = &self.inner().open.planner;
+        let method = planner.plan_one(describe(state, &prepared.object))?;
         let fetched = self.fetch(state, &mut prepared, method).await?;
         Ok((prepared.object, fetched))
     }

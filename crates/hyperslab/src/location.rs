@@ -71,9 +71,14 @@ impl Location {
         })
     }
 
+    /// URL of the hierarchy's root, without options.
+    pub(crate) fn bare_root(&self) -> &str {
+        split_query(&self.root).0
+    }
+
     /// The node's URL, without options.
     pub(crate) fn url(&self) -> String {
-        let (base, _) = split_query(&self.root);
+        let base = self.bare_root();
         if self.path.is_empty() {
             base.to_owned()
         } else {

@@ -20,6 +20,9 @@ use crate::{Options, Result};
 /// So many runs of one chunk are not looked at one by one: they are wanted as one range.
 const MAX_RUNS: u64 = 1 << 16;
 
+/// Indexes of shards that are read at a time.
+pub(crate) const LOCATED: usize = 64;
+
 /// How requests to one store are chosen and bounded.
 #[derive(Debug, Clone)]
 pub(crate) struct Planner {
@@ -70,8 +73,13 @@ impl Planner {
 
     /// Chooses a method for every object. Objects of which nothing is stored get no request.
     pub(crate) fn plan(&self, objects: &[Described]) -> Result<Vec<Method>> {
-        let plan = self.plan_as(objects, self.mode)?;
-        Ok(plan.0)
+        Ok(self.plan_as(objects, self.mode)?.0)
+    }
+
+    /// Chooses a method for an object by itself.
+    pub(crate) fn plan_one(&self, object: Described) -> Result<Method> {
+        let mut methods = self.plan(&[object])?;
+        Ok(methods.pop().unwrap_or(Method::Get))
     }
 
     /// Plans with a given planner; returns the methods and the estimate.

@@ -22,7 +22,7 @@ use tokio::task::JoinSet;
 use crate::array::{Array, State};
 use crate::buffers::Landing;
 use crate::fetch::{Fetched, Prepared};
-use crate::plan::{Described, describe};
+use crate::plan::{Described, LOCATED, describe};
 use crate::scatter::{Destination, scatter_strings};
 use crate::session::MEMORY_UNIT;
 use crate::{Error, Result, Session, call, lanes, runtime};
@@ -55,8 +55,6 @@ pub(crate) async fn run(session: &Session, jobs: Vec<Job>) -> Result<()> {
 
 /// Objects that are planned together; a query with more is planned in several steps.
 const BATCH: usize = 4096;
-/// Indexes of shards that are read at a time.
-const LOCATED: usize = 64;
 
 async fn run_jobs(session: &Session, jobs: Vec<Job>) -> Result<()> {
     let mut tasks = Tasks::new(session)?.at_most(4 * session.options().concurrency);

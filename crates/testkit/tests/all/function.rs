@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use hyperslab::{ArraySpec, Compression, DataType, FunctionClient, Mode, Options, Session, Shape};
+use hyperslab::{
+    ArraySpec, Compression, DataType, FunctionClient, Mode, Options, Profile, Session, Shape,
+};
 use hyperslab_sim::{FunctionConfig, FunctionFailures, FunctionModel, SimConfig};
 use hyperslab_testkit::servers::SimPlace;
 use hyperslab_testkit::{Model, Outcome, Wanted, ensure, run, same};
@@ -38,10 +40,11 @@ fn start(failures: FunctionFailures) -> SimPlace {
 
 /// Writes every layout, and reads random selections by the function; returns how often it was
 /// fetched without.
-async fn read_all(sim: &SimPlace, mode: Mode) -> Outcome<u64> {
+async fn read_all(sim: &SimPlace, profile: Option<Profile>) -> Outcome<u64> {
     let client = FunctionClient::new(&sim.sim().function_url().unwrap_or_default(), None)?;
     let session = Session::new(Options {
-        planner: mode,
+        planner: Mode::Function,
+        profile: profile.map(Arc::new),
         function: Some(Arc::new(client)),
         ..Options::default()
     });
@@ -78,12 +81,30 @@ async fn read_all(sim: &SimPlace, mode: Mode) -> Outcome<u64> {
 fn the_function_gives_the_same_cells() {
     let sim = start(FunctionFailures::default());
     run(async {
-        let fallbacks = read_all(&sim, Mode::Function).await?;
+        let fallbacks = read_all(&sim, None).await?;
         let calls = sim.sim().meter().function.calls;
         // Only absent objects are asked for again.
         ensure(calls > 100 && fallbacks < calls / 2, || {
             format!("{calls} calls, {fallbacks} fallbacks")
         })
+    })
+    .unwrap();
+}
+
+/// Answers of at most 100 bytes: raw chunks of 672 bytes are cut between cells, among many calls.
+#[test]
+fn parts_of_chunks_give_the_same_cells() {
+    let sim = start(FunctionFailures::default());
+    run(async {
+        let mut profile = Profile::built_in("aws")?;
+        let function = profile.function.as_mut().unwrap();
+        function.max_answer_bytes = 100;
+        read_all(&sim, Some(profile)).await?;
+        let meter = sim.sim().meter();
+        ensure(meter.function.calls > 500, || {
+            format!("{} calls", meter.function.calls)
+        })?;
+        ensure(meter.head > 50, || "calls were not pinned".to_owned())
     })
     .unwrap();
 }
@@ -99,7 +120,7 @@ fn a_function_that_fails_is_done_without() {
         break_it(&mut failures);
         let sim = start(failures);
         run(async {
-            let fallbacks = read_all(&sim, Mode::Function).await?;
+            let fallbacks = read_all(&sim, None).await?;
             ensure(fallbacks > 100, || format!("{fallbacks} fallbacks"))
         })
         .unwrap();

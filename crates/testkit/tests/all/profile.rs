@@ -127,11 +127,15 @@ fn nothing_is_left_when_reads_fail() {
     let cloud = cloud(Network::unshaped());
     let rule = FaultRule::new(FaultKind::InternalError, Trigger::Every(20)).method("GET");
     cloud.sim().faults().set(FaultPlan::of([rule])).unwrap();
+    fails_and_leaves_nothing(&cloud);
+}
+
+fn fails_and_leaves_nothing(cloud: &SimPlace) {
     run(async {
         let store = cloud.s3().with("retries", "0").store("scratch")?;
         let failed = measure::<NoFunction>(store, &options(), None, &(), pending()).await;
         ensure(failed.is_err(), || format!("it succeeded: {failed:?}"))?;
-        is_empty(&cloud)
+        is_empty(cloud)
     })
     .unwrap();
 }
@@ -142,13 +146,7 @@ fn nothing_is_left_when_writes_fail_or_lose_their_answers() {
         let cloud = cloud(Network::unshaped());
         let rule = FaultRule::new(kind, Trigger::Nth(7)).method("PUT");
         cloud.sim().faults().set(FaultPlan::of([rule])).unwrap();
-        run(async {
-            let store = cloud.s3().with("retries", "0").store("scratch")?;
-            let failed = measure::<NoFunction>(store, &options(), None, &(), pending()).await;
-            ensure(failed.is_err(), || format!("it succeeded: {failed:?}"))?;
-            is_empty(&cloud)
-        })
-        .unwrap();
+        fails_and_leaves_nothing(&cloud);
     }
 }
 
