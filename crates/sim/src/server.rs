@@ -27,13 +27,25 @@ pub(crate) async fn bind(port: u16) -> Result<(TcpListener, SocketAddr)> {
     Ok((listener, address))
 }
 
-/// Serves until `stop` changes; connections end with it.
+/// Serves one of the store's doors until `stop` changes.
 pub(crate) async fn run(
     listener: TcpListener,
     cloud: Arc<Cloud>,
     door: Arc<dyn Door>,
-    mut stop: watch::Receiver<bool>,
+    stop: watch::Receiver<bool>,
 ) {
+    let each = |stream| converse(stream, Arc::clone(&cloud), Arc::clone(&door));
+    accept(listener, stop, each).await;
+}
+
+/// Hands connections to `converse` until `stop` changes; they end with it.
+pub(crate) async fn accept<F>(
+    listener: TcpListener,
+    mut stop: watch::Receiver<bool>,
+    converse: impl Fn(TcpStream) -> F,
+) where
+    F: Future<Output = ()> + Send + 'static,
+{
     loop {
         let stream = tokio::select! {
             accepted = listener.accept() => match accepted {
@@ -47,10 +59,10 @@ pub(crate) async fn run(
             },
             _ = stop.changed() => return,
         };
-        let (cloud, door, mut stop) = (Arc::clone(&cloud), Arc::clone(&door), stop.clone());
+        let (conversation, mut stop) = (converse(stream), stop.clone());
         tokio::spawn(async move {
             tokio::select! {
-                () = converse(stream, cloud, door) => {}
+                () = conversation => {}
                 _ = stop.changed() => {}
             }
         });

@@ -11,34 +11,19 @@ use tokio::sync::watch;
 use super::SimFunction;
 use super::call::serve;
 use crate::connection::Connection;
+use crate::server::accept;
 use crate::wire::Wire;
 
 /// Serves until `stop` changes; connections end with it.
 pub(crate) async fn run(
     listener: TcpListener,
     function: Arc<SimFunction>,
-    mut stop: watch::Receiver<bool>,
+    stop: watch::Receiver<bool>,
 ) {
-    loop {
-        let stream = tokio::select! {
-            accepted = listener.accept() => match accepted {
-                Ok((stream, _)) => stream,
-                Err(error) => {
-                    tracing::debug!(%error, "a call could not be accepted");
-                    tokio::time::sleep(std::time::Duration::from_millis(5)).await;
-                    continue;
-                }
-            },
-            _ = stop.changed() => return,
-        };
-        let (function, mut stop) = (Arc::clone(&function), stop.clone());
-        tokio::spawn(async move {
-            tokio::select! {
-                () = converse(stream, function) => {}
-                _ = stop.changed() => {}
-            }
-        });
-    }
+    accept(listener, stop, |stream| {
+        converse(stream, Arc::clone(&function))
+    })
+    .await;
 }
 
 async fn converse(stream: TcpStream, function: Arc<SimFunction>) {
