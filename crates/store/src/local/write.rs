@@ -1,6 +1,6 @@
 //! Writes and deletes on local disk.
 //!
-//! A value goes to a temporary file beside its target in one vectored write, without the lock;
+//! A value goes to a temporary file beside its target by vectored writes, without the lock;
 //! the lock is held only while the target is looked at and replaced.
 
 use std::fs::{self, File, Metadata, OpenOptions};
@@ -17,6 +17,12 @@ use super::error::{io_error, is_absent};
 use super::{Root, TEMPORARY, etag};
 use crate::{Error, Meta, Put, Result};
 
+/// Bytes that one system call writes. For longer writes Linux takes pages of 2 MiB, which virtual
+/// machines hand back to their host when they are free: getting one again costs many times what
+/// copying into it does (docs/design/005-local-files.md).
+const STRETCH: usize = 512 << 10;
+/// Slices of one system call: what POSIX promises is less, what Linux takes is this.
+const MAX_SLICES: usize = 1024;
 /// How often to start again when a concurrent delete prunes the directory under us.
 const ATTEMPTS: usize = 100;
 
@@ -162,14 +168,23 @@ fn exists(target: &Path) -> Error {
     Error::conflict(format!("{} exists already", target.display()))
 }
 
-/// Writes all segments in as few system calls as the kernel allows, without joining them.
+/// Writes all segments, a stretch with each system call, without joining them.
 fn write_all(file: &mut File, value: &[Bytes]) -> io::Result<()> {
-    let mut slices: Vec<_> = value
-        .iter()
-        .filter(|s| !s.is_empty())
-        .map(|s| IoSlice::new(s))
-        .collect();
-    let mut slices = &mut slices[..];
+    let mut stretch: Vec<IoSlice<'_>> = Vec::new();
+    let mut len = 0;
+    for piece in value.iter().flat_map(|segment| segment.chunks(STRETCH)) {
+        if len + piece.len() > STRETCH || stretch.len() == MAX_SLICES {
+            write_stretch(file, &mut stretch)?;
+            stretch.clear();
+            len = 0;
+        }
+        stretch.push(IoSlice::new(piece));
+        len += piece.len();
+    }
+    write_stretch(file, &mut stretch)
+}
+
+fn write_stretch(file: &mut File, mut slices: &mut [IoSlice<'_>]) -> io::Result<()> {
     while !slices.is_empty() {
         match file.write_vectored(slices) {
             Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
