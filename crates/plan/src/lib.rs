@@ -20,6 +20,7 @@
 //! # Ok::<(), hyperslab_plan::Error>(())
 //! ```
 
+mod division;
 mod forced;
 mod global;
 mod load;

@@ -29,17 +29,17 @@ pub enum Mode {
 
 /// Plans a query.
 pub fn plan(query: &Query, model: &Model, mode: Mode) -> Plan {
-    let methods = match mode {
+    let (methods, bundles) = match mode {
         Mode::Global => global::methods(query, model),
-        Mode::Paper => paper::methods(query, model),
-        Mode::Get => forced::get(query),
-        Mode::RangeMerge => forced::range_merge(query),
-        Mode::RangeFetch => forced::range_fetch(query),
-        Mode::Function => forced::function(query, model),
-        Mode::FunctionWhole => return forced::function_whole(query, model),
-        Mode::Splits(k) => paper::splits(query, k),
+        Mode::Paper => (paper::methods(query, model), Vec::new()),
+        Mode::Get => (forced::get(query), Vec::new()),
+        Mode::RangeMerge => (forced::range_merge(query), Vec::new()),
+        Mode::RangeFetch => (forced::range_fetch(query), Vec::new()),
+        Mode::Function => (forced::function(query, model), Vec::new()),
+        Mode::FunctionWhole => forced::function_whole(query, model),
+        Mode::Splits(k) => (paper::splits(query, k), Vec::new()),
     };
-    let plan = Plan::of(query, model, methods);
+    let plan = Plan::of(query, model, methods, bundles);
     debug_assert_eq!(plan.check(query, model), Ok(()));
     plan
 }

@@ -9,13 +9,21 @@
 //! - a window of W slots works through all requests' slot time, and the last ones leave it half
 //!   empty;
 //! - all bytes together cannot arrive faster than the total bandwidth `BW(N)`, after the first
-//!   latency; those of calls, after the first call's computation.
+//!   latency; those of calls, after the first call's computation;
+//! - the slowest of many requests answers later than usual, by the spread of the latency;
+//! - the client itself sends one request after the other;
+//! - calls have a window of their own, and come in waves where the function runs fewer at a time.
 //!
 //! The time is the longest of these.
 
 use crate::{
     Call, Error, FunctionProfile, Load, NetworkProfile, Place, PriceBook, Profile, Result,
 };
+
+/// Calls of the function under way at a time, at most.
+const CALLS: u64 = 256;
+/// The share of the client's work that counts in any case.
+const TIE: f64 = 0.01;
 
 /// Fees in dollars.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -149,11 +157,18 @@ impl Model {
     /// True if a call keeps the function's limits.
     pub fn allows(&self, call: &Call) -> bool {
         self.function.as_ref().is_some_and(|f| {
-            let read = call.read.end.saturating_sub(call.read.start);
+            let read = call.bytes;
             call.useful <= f.max_answer_bytes
                 && read.saturating_add(call.useful) <= f.memory_bytes
                 && self.paid_seconds(read, call.useful) <= f.max_seconds
         })
+    }
+
+    /// Calls under way at a time: they have a window of their own, since they do not load the line
+    /// while they compute.
+    pub fn call_window(&self) -> u64 {
+        let concurrency = self.function.as_ref().map_or(1, |f| u64::from(f.concurrency));
+        concurrency.clamp(1, CALLS)
     }
 
     /// `T`: seconds from the first request to the last byte.
@@ -164,30 +179,42 @@ impl Model {
         }
         let latency = self.network.latency_seconds;
         let total = self.network.bandwidth(n.min(self.window));
-        let mut seconds = load.longest;
+        let mut seconds = load.longest + self.tail(n);
         seconds = seconds.max(latency + (load.bytes + load.answered) as f64 / total);
-        if n > self.window {
-            let window = self.window as f64;
-            seconds = seconds.max(load.slot_seconds * (1.0 / window + 0.5 / n as f64));
+        if load.requests > self.window {
+            let (requests, window) = (load.requests as f64, self.window as f64);
+            seconds = seconds.max(load.slot_seconds * (1.0 / window + 0.5 / requests));
         }
         if load.calls > 0 {
             seconds = seconds.max(load.first_call + load.answered as f64 / total);
-        }
-        if let Some(function) = &self.function
-            && load.calls > u64::from(function.concurrency)
-        {
-            seconds = seconds.max(load.call_seconds / f64::from(function.concurrency));
+            // More calls than can run come in waves.
+            let waves = load.calls.div_ceil(self.call_window()) as f64;
+            seconds = seconds.max(waves * load.call_slots / load.calls as f64);
         }
         if let Some(rate) = self.network.requests_per_second {
-            // Calls read objects too.
-            seconds = seconds.max(latency + n as f64 / rate);
+            // What a store takes in a second, it takes at once.
+            let waiting = (load.requests as f64 - rate).max(0.0);
+            seconds = seconds.max(latency + waiting / rate);
         }
-        seconds
+        // The client sends one request after the other, while those before are under way.
+        let work = n as f64 * self.network.request_seconds;
+        let last = work + (load.slot_seconds + load.call_slots) / n as f64;
+        // Of two equal plans the one with fewer requests is better.
+        (seconds + self.network.request_seconds).max(last) + TIE * work
+    }
+
+    /// How much later than usual the slowest of so many requests answers.
+    fn tail(&self, requests: u64) -> f64 {
+        if self.network.latency_spread == 0.0 {
+            return 0.0;
+        }
+        let together = requests.min(self.window).max(1) as f64;
+        self.network.latency_spread * (2.0 * together.ln()).sqrt()
     }
 
     /// `F`: all fees in dollars.
     pub fn dollars(&self, load: &Load) -> f64 {
-        (load.requests + load.calls) as f64 * self.fees.request
+        (load.requests + load.reads) as f64 * self.fees.request
             + (load.bytes + load.answered) as f64 * self.fees.byte
             + load.calls as f64 * self.fees.call
             + load.call_seconds * self.fees.call_second
@@ -241,12 +268,14 @@ mod tests {
         let model = model(0.0);
         let one = |bytes, count| {
             let mut load = Load::default();
-            load.add_requests(&model, count, bytes);
+            load.add_requests(&model, count, count * bytes, bytes);
             model.seconds(&load)
         };
         let network = model.network();
-        // One request runs at the speed of a connection.
-        let alone = network.latency_seconds + 64e6 / network.connection_bandwidth;
+        // One request runs at the speed of a connection, and costs the client a moment.
+        let alone = network.latency_seconds
+            + 64e6 / network.connection_bandwidth
+            + network.request_seconds * (1.0 + TIE);
         assert!((one(64_000_000, 1) - alone).abs() < 1e-9);
         // Many tiny ones take turns in the window.
         let turns = one(1, 100 * model.window());

@@ -3,7 +3,7 @@
 //! The naive model of planning: every grouping of every object's runs, every number of parts and
 //! of calls, all combinations over the objects.
 
-use crate::forced::divide;
+use crate::division::divide;
 use crate::{
     BandwidthPoint, Fees, FunctionProfile, Load, Model, NetworkProfile, Object, Profile, Query,
     Result, Run,
@@ -144,7 +144,8 @@ pub fn random_model(random: &mut Random) -> Result<Model> {
         source: "random".into(),
         network: NetworkProfile {
             latency_seconds: random.scale(0.0005, 0.15),
-            latency_spread: 0.0,
+            latency_spread: if random.below(2) == 0 { 0.0 } else { random.scale(1e-4, 0.02) },
+            request_seconds: if random.below(2) == 0 { 0.0 } else { random.scale(1e-5, 1e-3) },
             connection_bandwidth: connection,
             bandwidth,
             requests_per_second: None,

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use serde::Serialize;
 
+use crate::load::Bundle;
 use crate::{Load, Model, Query};
 
 /// How the wanted bytes of one object are fetched.
@@ -22,10 +23,15 @@ pub enum Method {
 /// One call of the function.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Call {
-    /// The bytes of the object that it reads; wanted cells in there are its answer.
+    /// The part of the object that it looks at; wanted cells in there are its answer.
     pub read: Range<u64>,
+    /// Bytes of that part that it reads.
+    pub bytes: u64,
     /// Bytes of the answer.
     pub useful: u64,
+    /// Requests that the function makes for it: one, or one for each block that is decoded by
+    /// itself.
+    pub reads: u64,
 }
 
 /// What a plan is expected to take.
@@ -48,35 +54,32 @@ pub struct Estimate {
 pub struct Plan {
     /// One method per object of the query, in its order.
     pub methods: Vec<Method>,
-    /// True if all calls of the function travel as one request.
-    pub one_call: bool,
+    /// Objects whose calls travel as one request, which saves what a call costs by itself. Objects
+    /// of the function that stand in no bundle travel by themselves.
+    pub bundles: Vec<Vec<usize>>,
     /// What it is expected to take.
     pub estimate: Estimate,
 }
 
 impl Plan {
     /// A plan with its estimate.
-    pub(crate) fn of(query: &Query, model: &Model, methods: Vec<Method>) -> Plan {
-        let load = Load::of(query, model, &methods);
-        Self::with_load(model, methods, &load, false)
-    }
-
-    pub(crate) fn with_load(
+    pub(crate) fn of(
+        query: &Query,
         model: &Model,
         methods: Vec<Method>,
-        load: &Load,
-        one_call: bool,
+        bundles: Vec<Vec<usize>>,
     ) -> Plan {
+        let load = Load::of(query, model, &methods, &bundles);
         Plan {
             estimate: Estimate {
                 requests: load.requests,
                 calls: load.calls,
                 bytes: load.bytes + load.answered,
-                seconds: model.seconds(load),
-                dollars: model.dollars(load),
+                seconds: model.seconds(&load),
+                dollars: model.dollars(&load),
             },
             methods,
-            one_call,
+            bundles,
         }
     }
 
@@ -86,6 +89,7 @@ impl Plan {
         if self.methods.len() != query.objects().len() {
             return Err("the plan has another number of objects".into());
         }
+        self.check_bundles(model)?;
         for (i, (object, method)) in query.objects().iter().zip(&self.methods).enumerate() {
             let fail = |what: &str| Err(format!("object {i}: {what}"));
             let ranges: Vec<Range<u64>> = match method {
@@ -131,6 +135,26 @@ impl Plan {
             };
             if object.runs.iter().any(|run| !covered(run.start, run.end)) {
                 return fail("a run is not covered");
+            }
+        }
+        Ok(())
+    }
+
+    fn check_bundles(&self, model: &Model) -> Result<(), String> {
+        let mut seen = vec![false; self.methods.len()];
+        for bundle in &self.bundles {
+            let mut sum = Bundle::default();
+            for i in bundle {
+                match self.methods.get(*i) {
+                    Some(Method::Function(calls)) if calls.len() == 1 && !seen[*i] => {
+                        seen[*i] = true;
+                        sum = sum.with(&calls[0]);
+                    }
+                    _ => return Err(format!("object {i} cannot be in this bundle")),
+                }
+            }
+            if !sum.is_allowed(model) {
+                return Err(format!("a bundle breaks a limit: {sum:?}"));
             }
         }
         Ok(())

@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
-use crate::forced::fewest_calls;
+use crate::division::Division;
 use crate::{Method, Model, Object, Query, Run};
 
 /// Running totals over all chunks: the paper's N_R, N_λ and S_T, and the fees.
@@ -69,7 +69,8 @@ impl Totals {
 pub(crate) fn methods(query: &Query, model: &Model) -> Vec<Method> {
     let mut totals = Totals::default();
     let mut methods = Vec::with_capacity(query.objects().len());
-    for object in query.objects() {
+    let division = Division::new(query, model);
+    for (i, object) in query.objects().iter().enumerate() {
         let covering = object.covering();
         let (mut requests, mut bytes) = (1, covering.end - covering.start);
         let groups = refine(object, |before, after| {
@@ -87,7 +88,9 @@ pub(crate) fn methods(query: &Query, model: &Model) -> Vec<Method> {
             pays
         });
         let mut choices = vec![Method::Ranges(groups), Method::Get];
-        choices.extend(fewest_calls(object, model).map(Method::Function));
+        if let Some(count) = division.fewest(i) {
+            choices.push(Method::Function(division.calls(i, count)));
+        }
         let cost = |method: &Method| totals.with(model, method, object).cost(model);
         let best = choices
             .into_iter()

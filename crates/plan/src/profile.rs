@@ -33,6 +33,9 @@ pub struct NetworkProfile {
     /// Standard deviation of the latency.
     #[serde(default)]
     pub latency_spread: f64,
+    /// Seconds of the client's own work for each request, which no concurrency hides.
+    #[serde(default)]
+    pub request_seconds: f64,
     /// Bytes per second of one connection.
     pub connection_bandwidth: f64,
     /// Bytes per second of all connections, by their number: the paper's `BW(N)`.
@@ -140,6 +143,7 @@ impl Profile {
         for (name, value) in [
             ("latency_seconds", network.latency_seconds),
             ("latency_spread", network.latency_spread),
+            ("request_seconds", network.request_seconds),
         ] {
             if !(value.is_finite() && value >= 0.0) {
                 return wrong(format!("says that {name} is {value}"));

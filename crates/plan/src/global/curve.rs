@@ -1,88 +1,58 @@
-//! Which thresholds are worth trying: one sort of all gaps, and the cost of every prefix.
+//! Which thresholds are worth trying: all gaps by size, and the cost of splitting at the largest.
 
+use super::lengths::Lengths;
 use super::setting::Setting;
 use crate::{Model, Query};
-
-/// Prefixes of the sorted gaps that are looked at.
-const SAMPLES: usize = 2048;
 
 /// Thresholds for joining: the best one by a curve that leaves out the longest request, its
 /// neighbours, and both ends. Only gaps of objects that are fetched by ranges count.
 pub(super) fn thresholds(query: &Query, model: &Model, setting: &Setting) -> Vec<u64> {
-    let ranged = || {
-        let objects = query.objects().iter().zip(&setting.by_function);
-        objects.filter(|(_, f)| !**f).map(|(object, _)| object)
-    };
-    let mut gaps: Vec<u64> = Vec::new();
-    let mut load = setting.function_load(query, model);
+    let mut gaps = Lengths::default();
     let mut requests = 0;
     let mut bytes = 0;
-    for object in ranged() {
-        gaps.extend(object.runs.windows(2).map(|w| w[1].start - w[0].end));
+    for (object, by_function) in query.objects().iter().zip(&setting.by_function) {
+        if *by_function {
+            continue;
+        }
+        let between = object.runs.windows(2).map(|w| w[1].start - w[0].end);
+        between.for_each(|gap| gaps.push(gap));
         let covering = object.covering();
         requests += 1;
         bytes += covering.end - covering.start;
     }
-    if gaps.is_empty() {
-        return vec![u64::MAX];
-    }
-    gaps.sort_unstable_by(|a, b| b.cmp(a));
+    // Largest first.
+    let mut gaps = gaps.into_classes();
+    gaps.reverse();
 
-    // Splitting at the k largest gaps: k more requests, their bytes less.
-    let mut best: Option<(f64, usize)> = None;
-    let mut saved = 0;
-    let step = (gaps.len() / SAMPLES).max(1);
-    let mut k = 0;
-    let mut candidates = Vec::new();
-    let base = load;
-    loop {
-        load = base;
-        let (n, s) = (requests + k as u64, bytes - saved);
-        load.requests += n;
-        load.bytes += s;
-        load.slot_seconds +=
-            model.request_seconds(0) * n as f64 + s as f64 / model.network().connection_bandwidth;
+    // Splitting at the gaps of the first k classes: so many more requests, their bytes less.
+    let mut best = (f64::INFINITY, 0);
+    for k in 0..=gaps.len() {
+        let mut load = setting.called;
+        load.add_requests(model, requests, bytes, 0);
         let cost = model.cost(&load);
-        candidates.push(k);
-        if best.is_none_or(|(lowest, _)| cost < lowest) {
-            best = Some((cost, candidates.len() - 1));
+        if cost < best.0 {
+            best = (cost, k);
         }
-        if k == gaps.len() {
-            break;
+        if let Some(class) = gaps.get(k) {
+            requests += class.count;
+            bytes -= class.sum;
         }
-        // On to the next different gap: equal ones are joined or split together.
-        let mut next = (k + step).min(gaps.len());
-        while next < gaps.len() && gaps[next] == gaps[next - 1] {
-            next += 1;
-        }
-        saved += gaps[k..next].iter().sum::<u64>();
-        k = next;
     }
-    let at = best.map_or(0, |(_, i)| i);
-    // With k splits, gaps up to the next one are joined.
-    let threshold = |k: usize| match gaps.get(k) {
-        Some(gap) => *gap,
-        None => 0,
-    };
-    let last = candidates.len() - 1;
-    let near = |steps: usize| [at.saturating_sub(steps), (at + steps).min(last)];
+
+    let (last, at) = (gaps.len(), best.1);
     let mut chosen: Vec<usize> = vec![0, last, at];
     let mut steps = 1;
     while steps <= last && chosen.len() < 9 {
-        chosen.extend(near(steps));
+        chosen.extend([at.saturating_sub(steps), (at + steps).min(last)]);
         steps *= 8;
     }
-    let mut out: Vec<u64> = chosen
-        .into_iter()
-        .map(|i| {
-            if i == 0 {
-                u64::MAX
-            } else {
-                threshold(candidates[i])
-            }
-        })
-        .collect();
-    out.sort_unstable();
-    out.dedup();
-    out
+    chosen.sort_unstable();
+    chosen.dedup();
+    // With k classes split, gaps up to those of the next class are joined.
+    let threshold = |k: usize| match (k, gaps.get(k)) {
+        (0, _) => u64::MAX,
+        (_, Some(class)) => class.most,
+        (_, None) => 0,
+    };
+    chosen.into_iter().map(threshold).collect()
 }

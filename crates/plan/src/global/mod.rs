@@ -1,24 +1,28 @@
 //! Our planner: a search over all objects of a query together.
 //!
 //! For a cost that is linear in requests (c_r) and bytes (c_b), joining two neighbouring runs pays
-//! exactly when gap·c_b < c_r. So one threshold for all gaps of the query is enough, one sort of
-//! the gaps with prefix sums gives the cost of every threshold, and what is not linear (bandwidth
+//! exactly when gap·c_b < c_r. So one threshold for all gaps of the query is enough, the gaps
+//! by size with prefix sums give the cost of every threshold, and what is not linear (bandwidth
 //! that depends on the number of requests, the longest request, the window) is a search over few
 //! numbers:
 //!
 //! - `gap`: neighbours at most this far apart are joined;
 //! - `part`: longer ranges are fetched over several connections;
 //! - `call`: calls of the function read at most this much, several for one object if need be;
-//! - which objects go to the function: a prefix of them, by how much that saves.
+//! - which objects go to the function: a prefix of them, by how much that saves;
+//! - how many objects travel with one call, which saves money where calls are dear.
 //!
 //! The search goes round these coordinates until nothing gets better, from the best threshold. Small
 //! queries are then polished move by move ([`polish`]). The plans of the forced modes and of the
 //! paper take part in the comparison, so none of them is ever cheaper by this cost.
 
+mod calls;
 mod curve;
+mod lengths;
 mod polish;
 mod setting;
 
+use crate::division::Division;
 use crate::{Load, Method, Model, Query, forced, paper};
 use setting::{Setting, Tally};
 
@@ -27,35 +31,57 @@ const ROUNDS: usize = 4;
 /// Queries with more runs are not planned by the paper's algorithm as well.
 const PAPER_RUNS: usize = 20_000;
 
+/// Methods, and the bundles of their calls.
+type Candidate = (Vec<Method>, Vec<Vec<usize>>);
+
 /// The cheapest methods that the search finds.
-pub(crate) fn methods(query: &Query, model: &Model) -> Vec<Method> {
+pub(crate) fn methods(query: &Query, model: &Model) -> Candidate {
     if query.objects().is_empty() {
-        return Vec::new();
+        return Candidate::default();
     }
-    let mut plans = vec![
-        search(query, model).methods(query, model),
-        forced::range_merge(query),
-        forced::range_fetch(query),
-    ];
-    if model.function().is_some() {
-        plans.push(forced::function(query, model));
+    let mut plans: Vec<Candidate> = Vec::new();
+    let division = model.function().map(|_| Division::new(query, model));
+    let found = search(query, model, division.as_ref());
+    let methods = found.methods(query, model, division.as_ref());
+    plans.push((methods, found.bundles));
+    // The extremes are written out where they are cheaper than what was found, and as starts for
+    // polishing.
+    let small = polish::is_small(query);
+    let lowest = cost(query, model, &plans[0]);
+    for gap in [u64::MAX, 0] {
+        let extreme = Setting {
+            gap,
+            ..Setting::ranges(query)
+        };
+        let tally = Tally::new(query, model, &extreme, gap);
+        if small || model.cost(&tally.load(u64::MAX)) <= lowest {
+            plans.push((extreme.methods(query, model, None), Vec::new()));
+        }
+    }
+    if division.is_some() {
+        plans.push((forced::function(query, model), Vec::new()));
+        plans.push(forced::function_whole(query, model));
     }
     if query.num_runs() <= PAPER_RUNS {
-        plans.push(paper::methods(query, model));
+        plans.push((paper::methods(query, model), Vec::new()));
     }
-    if polish::is_small(query) {
+    if small {
         // From several starts: a single one may end where no move helps, short of the best.
-        let polished = plans.iter().map(|plan| polish::polish(query, model, plan));
+        let separate = plans.iter().filter(|(_, bundles)| bundles.is_empty());
+        let polished = separate.map(|(plan, _)| (polish::polish(query, model, plan), Vec::new()));
         plans.extend(polished.collect::<Vec<_>>());
     }
-    let cost = |plan: &Vec<Method>| model.cost(&Load::of(query, model, plan));
     let mut best = plans
         .into_iter()
-        .map(|plan| (cost(&plan), plan))
+        .map(|plan| (cost(query, model, &plan), plan))
         .min_by(|a, b| a.0.total_cmp(&b.0))
-        .map_or_else(Vec::new, |(_, plan)| plan);
-    whole_objects(query, &mut best);
+        .map_or_else(Candidate::default, |(_, plan)| plan);
+    whole_objects(query, &mut best.0);
     best
+}
+
+fn cost(query: &Query, model: &Model, (methods, bundles): &Candidate) -> f64 {
+    model.cost(&Load::of(query, model, methods, bundles))
 }
 
 /// A range that is the whole object needs no range header.
@@ -71,11 +97,10 @@ fn whole_objects(query: &Query, methods: &mut [Method]) {
 }
 
 /// Goes round the coordinates until nothing gets better.
-fn search(query: &Query, model: &Model) -> Setting {
+fn search(query: &Query, model: &Model, division: Option<&Division<'_>>) -> Setting {
     let mut best = Setting::ranges(query);
     let mut best_cost = f64::INFINITY;
     for _ in 0..ROUNDS {
-        let before = best_cost;
         for gap in curve::thresholds(query, model, &best) {
             let tally = Tally::new(query, model, &best, gap);
             for part in tally.parts() {
@@ -87,9 +112,10 @@ fn search(query: &Query, model: &Model) -> Setting {
                 }
             }
         }
-        if model.function().is_some() {
-            best_cost = setting::choose_calls(query, model, &mut best, best_cost);
-        }
+        let Some(division) = division else { break };
+        let before = best_cost;
+        best_cost = calls::choose(query, model, division, &mut best, before);
+        // Otherwise ranges and calls are as they were, and so would be all that follows from them.
         if best_cost >= before * (1.0 - 1e-9) {
             break;
         }

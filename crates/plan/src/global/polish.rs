@@ -9,7 +9,7 @@
 use std::ops::Range;
 
 use super::setting::split_range;
-use crate::forced::{divide, fewest_calls};
+use crate::division::{divide, fewest_calls};
 use crate::{Load, Method, Model, Object, Query};
 
 /// Larger queries are not polished: there the search's thresholds leave little to gain.
@@ -56,7 +56,7 @@ pub(super) fn polish(query: &Query, model: &Model, methods: &[Method]) -> Vec<Me
         .zip(methods)
         .map(|(object, method)| choice(object, method))
         .collect();
-    let before = model.cost(&Load::of(query, model, methods));
+    let before = model.cost(&Load::of(query, model, methods, &[]));
     let mut loads: Vec<Load> = objects
         .iter()
         .zip(&state)
@@ -70,18 +70,24 @@ pub(super) fn polish(query: &Query, model: &Model, methods: &[Method]) -> Vec<Me
         let mut better = false;
         for (i, object) in objects.iter().enumerate() {
             let others = sum(&loads, Some(i));
+            let mut best = None;
             for candidate in moves(object, model, &state[i]) {
                 let Some(new) = load(object, model, &candidate) else {
                     continue;
                 };
                 let new_cost = model.cost(&others.join(&new));
                 if new_cost < cost * (1.0 - 1e-12) {
-                    (cost, better) = (new_cost, true);
-                    (state[i], loads[i]) = (candidate, new);
+                    cost = new_cost;
+                    best = Some((candidate, new));
                 }
             }
+            if let Some(chosen) = best {
+                better = true;
+                (state[i], loads[i]) = chosen;
+            }
         }
-        if let Some((relieved, new)) = relieve(objects, model, &state, &loads) {
+        // Only where no single move helps: it may lead past the best plan.
+        if !better && let Some((relieved, new)) = relieve(objects, model, &state, &loads) {
             let new_cost = model.cost(&sum(&new, None));
             if new_cost < cost * (1.0 - 1e-12) {
                 (cost, better) = (new_cost, true);
@@ -155,7 +161,7 @@ fn load(object: &Object, model: &Model, choice: &Choice) -> Option<Load> {
             for group in groups {
                 let range = group.range(object);
                 let len = range.end - range.start;
-                for part in split_range(&range, len.div_ceil(group.parts)) {
+                for part in split_range(object, &range, len.div_ceil(group.parts)) {
                     load.add_request(model, part.end - part.start);
                 }
             }
@@ -184,7 +190,7 @@ fn method(object: &Object, choice: &Choice) -> Method {
                 .flat_map(|group| {
                     let range = group.range(object);
                     let len = range.end - range.start;
-                    split_range(&range, len.div_ceil(group.parts))
+                    split_range(object, &range, len.div_ceil(group.parts))
                 })
                 .collect(),
         ),
@@ -244,7 +250,6 @@ fn moves(object: &Object, model: &Model, choice: &Choice) -> Vec<Choice> {
                 out.push(Choice::Groups((0..all).map(|i| one(i, i + 1)).collect()));
             }
             if let Some(fewest) = fewest_calls(object, model) {
-                let fewest = fewest.len() as u64;
                 let counts = [1, 2, 3, 4, 6, 8, 12, 16].map(|k| fewest * k);
                 out.extend(counts.into_iter().map(Choice::Calls));
             }

@@ -34,6 +34,7 @@ fn global_is_never_costlier_than_paper_or_a_forced_mode() {
             Mode::RangeMerge,
             Mode::RangeFetch,
             Mode::Function,
+            Mode::FunctionWhole,
         ] {
             let other = cost(&model, &plan(&query, &model, mode));
             assert!(
@@ -68,7 +69,7 @@ fn the_estimate_is_that_of_the_methods() {
     let model = random_model(&mut random).unwrap();
     let query = random_query(&mut random, 5, 40).unwrap();
     let plan = plan(&query, &model, Mode::Global);
-    let load = Load::of(&query, &model, &plan.methods);
+    let load = Load::of(&query, &model, &plan.methods, &plan.bundles);
     assert_eq!(plan.estimate.requests, load.requests);
     assert_eq!(plan.estimate.bytes, load.bytes + load.answered);
     assert!((plan.estimate.seconds - model.seconds(&load)).abs() < 1e-12);
