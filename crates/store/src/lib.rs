@@ -58,7 +58,7 @@ pub use hyperslab_index::{Error, ErrorKind, Result};
 pub use local::{Local, blocking_here};
 pub use location::{StoreKind, join_url, split_url};
 pub use memory::Memory;
-pub use open::{Opened, open, open_with};
+pub use open::{Opened, endpoint, open, open_with};
 pub use options::Options;
 pub use traits::{Entry, Get, GetRange, Got, Listing, Meta, Put, Store, StoreRef};
 pub use wrap::{

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use crate::location::{self, Location, StoreKind};
 use crate::options::{Options, Settings};
-use crate::remote::{self, Bucket};
+use crate::remote::{self, Bucket, Spec};
 use crate::{
     Limit, LimitHandle, Local, Memory, Meter, MeterHandle, Prefixed, ReadOnly, Result, Retry,
     RetryPolicy, StoreRef, aws, azure, google, web,
@@ -64,6 +64,34 @@ pub fn open_with(url: &str, options: &Options) -> Result<Opened> {
     })
 }
 
+/// The endpoint and bucket behind a URL, such as `https://s3.eu-west-1.amazonaws.com/climate`: what
+/// is known of them is kept under this name. Makes no request; no credential is part of it.
+///
+/// Web servers have no buckets; all local disks and all memories are one endpoint each.
+pub fn endpoint(url: &str, options: &Options) -> Result<String> {
+    let location = location::parse(url)?;
+    match location.kind {
+        StoreKind::File => return Ok("local disk".to_owned()),
+        StoreKind::Memory => return Ok("memory".to_owned()),
+        _ => {}
+    }
+    let spec = remote_spec(&location, &Settings::resolve(&location, options)?)?;
+    Ok(match location.kind {
+        StoreKind::Http => spec.origin,
+        _ => format!("{}/{}", spec.origin, location.bucket),
+    })
+}
+
+/// How to reach the bucket of `location`.
+fn remote_spec(location: &Location, settings: &Settings) -> Result<Spec> {
+    match location.kind {
+        StoreKind::S3 => aws::spec(location, settings),
+        StoreKind::Azure => azure::spec(location, settings),
+        StoreKind::Google => google::spec(location, settings),
+        _ => web::spec(location, settings),
+    }
+}
+
 fn remote_stack(
     location: &Location,
     settings: &Settings,
@@ -74,12 +102,7 @@ fn remote_stack(
         deadline: settings.duration("deadline", Duration::from_secs(180))?,
         ..RetryPolicy::default()
     };
-    let spec = match location.kind {
-        StoreKind::S3 => aws::spec(location, settings)?,
-        StoreKind::Azure => azure::spec(location, settings)?,
-        StoreKind::Google => google::spec(location, settings)?,
-        _ => web::spec(location, settings)?,
-    };
+    let spec = remote_spec(location, settings)?;
     let limit = remote::limit(&spec.origin, remote::concurrency(settings)?);
     let mut store: StoreRef = Arc::new(Bucket::open(spec)?);
     if location.kind == StoreKind::Http {

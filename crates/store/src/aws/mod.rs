@@ -7,14 +7,13 @@
 
 mod process;
 mod profile;
+mod region;
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use object_store::ClientOptions;
-use object_store::aws::{
-    AmazonS3Builder, AmazonS3ConfigKey, AwsCredential, AwsCredentialProvider, resolve_bucket_region,
-};
+use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey, AwsCredential, AwsCredentialProvider};
 use object_store::client::{CredentialProvider, StaticCredentialProvider};
 
 use self::process::ProcessCredentials;
@@ -226,22 +225,8 @@ impl Recipe {
 
     /// Asks AWS which region the bucket is in.
     pub(crate) async fn discover_region(&self) -> Result<String> {
-        resolve_bucket_region(&self.bucket, &self.client_options)
-            .await
-            .map_err(|e| {
-                let text = e.to_string();
-                if text.contains("not found") {
-                    return Error::invalid(format!(
-                        "the bucket {} does not exist",
-                        self.bucket_url
-                    ))
-                    .with_hint(
-                        "check the bucket's name, or set AWS_ENDPOINT_URL if it is not at AWS",
-                    );
-                }
-                Error::unavailable(format!("the region of {} cannot be found", self.bucket_url))
-                    .with_hint("set AWS_REGION, or AWS_ENDPOINT_URL if the bucket is not at AWS")
-            })
+        let address = format!("https://{}.s3.amazonaws.com", self.bucket);
+        region::discover(&self.bucket_url, &address, &self.client_options).await
     }
 
     /// Builds the client, in `region` if none is configured.

@@ -165,14 +165,7 @@ fn by_status(status: u16, code: Option<&str>, seen: &Exchange, place: &Place<'_>
         ))
         .with_hint("the object was cut short or replaced; restore or rewrite it"),
         (300..=399, _) | (_, Some("AuthorizationHeaderMalformed" | "PermanentRedirect")) => {
-            let hint = match &seen.region {
-                Some(region) => format!("the bucket is in region {region}: add ?region={region}"),
-                None => "set the bucket's region, for example ?region=eu-west-1".to_owned(),
-            };
-            Error::invalid(format!(
-                "{name}: the request went to the wrong region ({said})"
-            ))
-            .with_hint(hint)
+            elsewhere(&said, seen, place)
         }
         (400, Some("ExpiredToken" | "InvalidToken" | "TokenRefreshRequired")) | (401 | 403, _) => {
             Error::denied(format!("{name}: the store refused access ({said})"))
@@ -188,6 +181,36 @@ fn by_status(status: u16, code: Option<&str>, seen: &Exchange, place: &Place<'_>
         (405 | 501, _) => Error::invalid(format!("{name}: the server cannot do this ({said})")),
         _ => Error::invalid(format!("{name}: the store rejected the request ({said})")),
     }
+}
+
+/// The store answers that what was asked for is somewhere else, where we do not go unasked.
+fn elsewhere(said: &str, seen: &Exchange, place: &Place<'_>) -> Error {
+    let name = place.name;
+    let (message, hint) = match (&seen.region, &seen.points_to) {
+        (Some(region), _) => (
+            format!("{name}: the request went to the wrong region ({said})"),
+            format!("the bucket is in region {region}: add ?region={region}"),
+        ),
+        (None, Some(server)) => (
+            format!("{name}: the server sends us to {server}, which is not followed ({said})"),
+            match place.kind {
+                StoreKind::Http => {
+                    "if that server is to be trusted, name its address instead".to_owned()
+                }
+                _ => "check the endpoint; if that server is to be trusted, name it with ?endpoint="
+                    .to_owned(),
+            },
+        ),
+        (None, None) if place.kind == StoreKind::S3 => (
+            format!("{name}: the request went to the wrong region ({said})"),
+            "set the bucket's region, for example ?region=eu-west-1".to_owned(),
+        ),
+        (None, None) => (
+            format!("{name}: the server redirects without an end ({said})"),
+            "check the address".to_owned(),
+        ),
+    };
+    Error::invalid(message).with_hint(hint)
 }
 
 fn no_bucket(place: &Place<'_>) -> Error {

@@ -1,5 +1,6 @@
 //! Stores behind a network, by way of the `object_store` crate.
 //!
+//! - [`connection`] is the HTTP client, which stays on the server it was pointed at;
 //! - [`transport`] sees every HTTP exchange, because `object_store`'s errors do not show enough;
 //! - [`failure`] turns those exchanges into our errors;
 //! - [`client`] keeps one client per endpoint, bucket and identity in each process;
@@ -10,12 +11,14 @@
 
 mod bucket;
 mod client;
+mod connection;
 mod failure;
 mod read;
 mod transport;
 
 pub(crate) use bucket::Bucket;
 pub(crate) use client::{Backend, Handles, Spec, identity, limit};
+pub(crate) use connection::client as http_client;
 pub(crate) use failure::scrub;
 pub(crate) use transport::Connector;
 

@@ -15,9 +15,10 @@ use http::{HeaderMap, Uri};
 use object_store::ClientOptions;
 use object_store::client::{
     HttpClient, HttpConnector, HttpError, HttpRequest, HttpResponse, HttpResponseBody, HttpService,
-    ReqwestConnector,
 };
+use url::Url;
 
+use super::connection;
 use crate::lock;
 
 /// An error document longer than this is not read further.
@@ -34,6 +35,8 @@ pub(crate) struct Exchange {
     pub(crate) retry_after: Option<Duration>,
     /// The region that S3 says the bucket is in.
     pub(crate) region: Option<String>,
+    /// Host and port of the other server that the store points to.
+    pub(crate) points_to: Option<String>,
     /// Requests went elsewhere than to the store: for credentials.
     pub(crate) asked_for_credentials: bool,
 }
@@ -70,9 +73,8 @@ impl Connector {
 
 impl HttpConnector for Connector {
     fn connect(&self, options: &ClientOptions) -> object_store::Result<HttpClient> {
-        let client = ReqwestConnector::default().connect(options)?;
         Ok(HttpClient::new(Observer {
-            client,
+            client: HttpClient::new(connection::client(options)?),
             authority: self.authority.clone(),
         }))
     }
@@ -123,6 +125,7 @@ impl HttpService for Observer {
                 .map(str::to_owned)
                 .or_else(|| xml_code(&body));
             seen.region = text("x-amz-bucket-region").map(str::to_owned);
+            seen.points_to = text("location").and_then(server_of);
         });
         Ok(HttpResponse::from_parts(
             parts,
@@ -143,6 +146,16 @@ async fn read_error(body: HttpResponseBody) -> Result<BytesMut, HttpError> {
         }
     }
     Ok(all)
+}
+
+/// Host and port of an absolute URL; its path and query may hold what is not for messages.
+fn server_of(url: &str) -> Option<String> {
+    let url = Url::parse(url).ok()?;
+    let host = url.host_str()?;
+    Some(match url.port() {
+        Some(port) => format!("{host}:{port}"),
+        None => host.to_owned(),
+    })
 }
 
 /// The text of the first `<Code>` of an S3, Google or Azure error document.

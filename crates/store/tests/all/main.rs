@@ -11,6 +11,8 @@ mod open;
 #[cfg(test)]
 mod races;
 #[cfg(test)]
+mod redirects;
+#[cfg(test)]
 mod remote;
 #[cfg(test)]
 mod server;

@@ -1,6 +1,8 @@
 //! Opening by URL.
 
-use hyperslab_store::{Environment, ErrorKind, Get, Options, Put, StoreKind, open, open_with};
+use hyperslab_store::{
+    Environment, ErrorKind, Get, Options, Put, StoreKind, endpoint, open, open_with,
+};
 
 fn bare() -> Options {
     Options::new().with_environment(Environment::default())
@@ -115,4 +117,43 @@ fn the_configuration_file_is_below_options_and_url() {
     let options = options.with("concurrency", "22");
     assert_eq!(cap("s3://cfg/x", &options), 22);
     assert_eq!(cap("s3://cfg/x?concurrency=23", &options), 23);
+}
+
+#[test]
+fn endpoints_are_named_after_server_and_bucket() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("config.toml");
+    std::fs::write(
+        &path,
+        "[store.\"s3://cfg\"]\nendpoint = 'http://127.0.0.1:11/'\n",
+    )
+    .unwrap();
+    let none: &[(&str, &str)] = &[];
+    let set: &[(&str, &str)] = &[
+        ("AWS_ENDPOINT_URL", "http://127.0.0.1:9000/"),
+        ("AZURE_STORAGE_ACCOUNT", "acc"),
+        ("HYPERSLAB_CONFIG", path.to_str().unwrap()),
+    ];
+    for (url, environment, name) in [
+        ("s3://b/x/y", none, "https://s3.auto.amazonaws.com/b"),
+        ("s3://b?region=r", none, "https://s3.r.amazonaws.com/b"),
+        ("s3://b/x", set, "http://127.0.0.1:9000/b"),
+        ("s3://cfg/x", set, "http://127.0.0.1:11/cfg"),
+        ("s3://b/x?endpoint=http%3A%2F%2Fh:1", set, "http://h:1/b"),
+        ("gs://b/x", none, "https://storage.googleapis.com/b"),
+        ("az://c/x", set, "https://acc.blob.core.windows.net/c"),
+        (
+            "abfss://c@two.dfs.core.windows.net/x",
+            set,
+            "https://two.blob.core.windows.net/c",
+        ),
+        ("https://Host:8/x?sig=s3cret", none, "https://host:8"),
+        ("memory://m/x", none, "memory"),
+        ("file:///a/b", none, "local disk"),
+        ("a/b c", none, "local disk"),
+    ] {
+        let options = Options::new().with_environment(environment.iter().copied().collect());
+        assert_eq!(endpoint(url, &options).unwrap(), name, "{url}");
+    }
+    assert!(endpoint("ftp://h/x", &bare()).is_err());
 }
