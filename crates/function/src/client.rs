@@ -23,6 +23,9 @@ pub(crate) const SERVICE_NAME: &str = "hyperslab-function";
 /// Set by hosts that can send text only: the body is then base64.
 pub(crate) const ENCODING_HEADER: &str = "x-hyperslab-encoding";
 
+/// Tells of which state of the object an answer is.
+pub(crate) const ETAG_HEADER: &str = "x-hyperslab-etag";
+
 /// Seconds that a signature is valid: a call's queueing and the clocks' difference.
 const VALIDITY: u64 = 300;
 /// An error document longer than this is not read further.
@@ -37,6 +40,14 @@ pub struct Health {
     pub version: u32,
     /// What calls may take.
     pub limits: Limits,
+}
+
+/// An answer as it came.
+struct Taken {
+    body: Bytes,
+    /// The body is base64.
+    encoded: bool,
+    etag: Option<String>,
 }
 
 /// Calls one function.
@@ -81,6 +92,15 @@ impl FunctionClient {
 
     /// Asks for cells; the answer is [`SlabRequest::payload_len`] bytes long.
     pub async fn call(&self, request: &SlabRequest, deadline: Instant) -> Result<Bytes> {
+        Ok(self.call_tagged(request, deadline).await?.0)
+    }
+
+    /// Asks for cells, and tells of which state of the object they are, if it is one object.
+    pub async fn call_tagged(
+        &self,
+        request: &SlabRequest,
+        deadline: Instant,
+    ) -> Result<(Bytes, Option<String>)> {
         let expected = request.payload_len()?;
         if expected > request.size_limit {
             return Err(Error::invalid(format!(
@@ -89,7 +109,11 @@ impl FunctionClient {
             )));
         }
         let body = request.to_bytes()?;
-        let (body, encoded) = self
+        let Taken {
+            body,
+            encoded,
+            etag,
+        } = self
             .exchange(Method::POST, "slab", body, expected, deadline)
             .await?;
         let body = match encoded {
@@ -99,12 +123,12 @@ impl FunctionClient {
                 .map_err(|_| Error::unavailable("the function's answer is not the base64 it says"))?
                 .into(),
         };
-        Answer::parse(body, expected)
+        Ok((Answer::parse(body, expected)?, etag))
     }
 
     /// Asks whether the function is there, and for its limits.
     pub async fn health(&self, deadline: Instant) -> Result<Health> {
-        let (body, _) = self
+        let Taken { body, .. } = self
             .exchange(Method::GET, "health", Vec::new(), LONGEST_REFUSAL, deadline)
             .await?;
         serde_json::from_slice(&body)
@@ -124,7 +148,7 @@ impl FunctionClient {
         body: Vec<u8>,
         expected: u64,
         deadline: Instant,
-    ) -> Result<(Bytes, bool)> {
+    ) -> Result<Taken> {
         let work = self.send(method, path, body, expected);
         match tokio::time::timeout_at(deadline.into(), work).await {
             Ok(done) => done,
@@ -139,7 +163,7 @@ impl FunctionClient {
         path: &str,
         body: Vec<u8>,
         expected: u64,
-    ) -> Result<(Bytes, bool)> {
+    ) -> Result<Taken> {
         let mut url = self.url.clone();
         url.set_path(&format!("{}/{path}", url.path().trim_end_matches('/')));
         let mut request = self.client()?.request(method, url);
@@ -158,6 +182,8 @@ impl FunctionClient {
             .headers()
             .get(ENCODING_HEADER)
             .is_some_and(|value| value.as_bytes() == b"base64");
+        let etag = response.headers().get(ETAG_HEADER);
+        let etag = etag.and_then(|value| value.to_str().ok().map(str::to_owned));
         // Four characters of base64 make three bytes; a byte more shows that there is too much.
         let whole = expected.saturating_add(PREAMBLE_BYTES as u64);
         let most = match (status, encoded) {
@@ -184,7 +210,11 @@ impl FunctionClient {
             }
         }
         match status {
-            200 => Ok((body.freeze(), encoded)),
+            200 => Ok(Taken {
+                body: body.freeze(),
+                encoded,
+                etag,
+            }),
             _ => Err(understand(status, &body)),
         }
     }

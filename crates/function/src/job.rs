@@ -24,7 +24,8 @@ const MAX_CODEC_TEXT: usize = 64 << 10;
 
 /// A request that has been checked.
 pub(crate) struct Job {
-    pub(crate) units: Vec<UnitJob>,
+    /// The units of each object, in the order of the answer.
+    pub(crate) parts: Vec<Vec<UnitJob>>,
     /// Bytes of the payload.
     pub(crate) answer: u64,
 }
@@ -62,11 +63,12 @@ struct Decode {
 impl Job {
     /// Checks a request against the limits.
     pub(crate) fn plan(request: &SlabRequest, limits: &Limits) -> Result<Job, Refusal> {
-        let units = request.units.len() as u64;
-        if units == 0 {
+        let all = || request.parts().flat_map(|(_, _, units)| units);
+        let units = all().count() as u64;
+        if request.parts().any(|(_, _, units)| units.is_empty()) {
             return Err(Error::invalid("the request names no unit").into());
         }
-        let runs: u64 = request.units.iter().map(|u| u.runs.len() as u64).sum();
+        let runs: u64 = all().map(|u| u.runs.len() as u64).sum();
         for (what, count, most) in [
             ("units", units, limits.max_units),
             ("runs", runs, limits.max_runs),
@@ -83,13 +85,18 @@ impl Job {
                 "the answer would have {answer} bytes, but {most} is the most"
             )));
         }
-        let units = request.units.iter().enumerate();
-        let units = units
-            .map(|(number, unit)| {
-                UnitJob::plan(unit, limits).map_err(|refusal| refusal.context(number))
-            })
-            .collect::<Result<Vec<_>, Refusal>>()?;
-        let largest = units.iter().map(|unit| unit.memory).max().unwrap_or(0);
+        let mut number = 0;
+        let mut parts = Vec::with_capacity(1 + request.more.len());
+        for (_, _, units) in request.parts() {
+            let mut jobs = Vec::with_capacity(units.len());
+            for unit in units {
+                jobs.push(UnitJob::plan(unit, limits).map_err(|refusal| refusal.context(number))?);
+                number += 1;
+            }
+            parts.push(jobs);
+        }
+        let memory = parts.iter().flatten().map(|unit: &UnitJob| unit.memory);
+        let largest = memory.max().unwrap_or(0);
         if answer.saturating_add(largest) > limits.max_memory {
             return Err(Refusal::too_large(format!(
                 "the request needs {} bytes of memory, but the function has {}",
@@ -97,7 +104,7 @@ impl Job {
                 limits.max_memory
             )));
         }
-        Ok(Job { units, answer })
+        Ok(Job { parts, answer })
     }
 }
 

@@ -62,6 +62,6 @@ pub use answer::{Answer, PREAMBLE_BYTES};
 pub use client::{FunctionClient, Health};
 pub use hyperslab_index::{Error, ErrorKind, Result};
 pub use limits::{Host, Limits};
-pub use request::{SlabRequest, StridedRun, Unit, UnitCodecs, VERSION};
+pub use request::{Part, SlabRequest, StridedRun, Unit, UnitCodecs, VERSION};
 pub use service::{Response, Service, ServiceConfig, Work};
 pub use signature::{LONGEST_VALIDITY, SIGNATURE_HEADER, Secret, sign, verify};

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 const MIB: u64 = 1 << 20;
 
 /// Where the function runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Host {
     /// AWS Lambda.
@@ -22,12 +22,16 @@ pub enum Host {
     /// Google Cloud Run.
     Google,
     /// A plain server.
+    #[default]
     Local,
 }
 
 /// What a call may take.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
+    /// Where the function runs.
+    #[serde(default)]
+    pub host: Host,
     /// Bytes of the longest answer.
     pub max_answer: u64,
     /// Bytes that all calls together may hold.
@@ -42,6 +46,12 @@ pub struct Limits {
     pub max_units: u64,
     /// Most runs in a request.
     pub max_runs: u64,
+    /// Bytes of memory that an instance is given and that are paid for, where it knows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<u64>,
+    /// Calls at a time over all instances, where it knows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub concurrency: Option<u32>,
 }
 
 impl Limits {
@@ -56,6 +66,7 @@ impl Limits {
             Host::Local => (256 * MIB, 64),
         };
         Limits {
+            host,
             max_answer,
             max_memory: 1024 * MIB,
             max_seconds: 60,
@@ -64,6 +75,9 @@ impl Limits {
             max_request: 4 * MIB,
             max_units: 10_000,
             max_runs: 200_000,
+            memory: None,
+            // A plain server is its only instance; how many a cloud starts, it does not tell.
+            concurrency: (host == Host::Local).then_some(max_concurrent),
         }
     }
 
@@ -76,7 +90,9 @@ impl Limits {
             .and_then(|text| text.parse::<u64>().ok())
             .filter(|_| host == Host::Aws);
         if let Some(mib) = given {
-            limits.max_memory = mib.saturating_mul(MIB) / 4 * 3;
+            let bytes = mib.saturating_mul(MIB);
+            limits.memory = Some(bytes);
+            limits.max_memory = bytes / 4 * 3;
         }
         let variable = |name: &str, value: &mut u64, least: u64, most: u64| -> Result<()> {
             let Some(text) = environment.get(name) else {
@@ -117,6 +133,12 @@ impl Limits {
             100_000,
         )?;
         limits.max_concurrent = u32::try_from(concurrent).unwrap_or(u32::MAX);
+        limits.concurrency = (host == Host::Local).then_some(limits.max_concurrent);
+        if environment.get("HYPERSLAB_FUNCTION_CONCURRENCY").is_some() {
+            let mut all = 0;
+            variable("HYPERSLAB_FUNCTION_CONCURRENCY", &mut all, 1, 1_000_000)?;
+            limits.concurrency = u32::try_from(all).ok();
+        }
         Ok(limits)
     }
 
@@ -165,6 +187,11 @@ mod tests {
             (lambda.max_memory, lambda.max_answer),
             (96 * MIB, 200 * MIB)
         );
+        assert_eq!((lambda.memory, lambda.concurrency), (Some(128 * MIB), None));
+        let local = limits(Host::Local, &[("HYPERSLAB_FUNCTION_MAX_CONCURRENT", "5")]).unwrap();
+        assert_eq!((local.memory, local.concurrency), (None, Some(5)));
+        let all = limits(Host::Aws, &[("HYPERSLAB_FUNCTION_CONCURRENCY", "50")]).unwrap();
+        assert_eq!((all.max_concurrent, all.concurrency), (1, Some(50)));
     }
 
     #[test]
@@ -175,6 +202,7 @@ mod tests {
             ("HYPERSLAB_FUNCTION_MAX_MEMORY", "1"),
             ("HYPERSLAB_FUNCTION_MAX_SECONDS", "-1"),
             ("HYPERSLAB_FUNCTION_MAX_CONCURRENT", "99999999GiB"),
+            ("HYPERSLAB_FUNCTION_CONCURRENCY", "0"),
         ] {
             let error = limits(Host::Local, &[(name, value)]).unwrap_err();
             assert!(error.message().contains(name), "{error}");

@@ -13,7 +13,7 @@ pub const VERSION: u32 = 1;
 /// The only operation so far.
 const SLAB: &str = "slab";
 
-/// Asks for some bytes of one object.
+/// Asks for some bytes of one object, or of several.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SlabRequest {
@@ -30,6 +30,22 @@ pub struct SlabRequest {
     /// The caller takes no longer answer.
     pub size_limit: u64,
     /// The blocks to cut from, in the order of the answer.
+    pub units: Vec<Unit>,
+    /// Further objects; their bytes follow in the answer, in this order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub more: Vec<Part>,
+}
+
+/// What is asked of a further object.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Part {
+    /// As in [`SlabRequest::object`].
+    pub object: String,
+    /// As in [`SlabRequest::etag`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub etag: Option<String>,
+    /// As in [`SlabRequest::units`].
     pub units: Vec<Unit>,
 }
 
@@ -87,6 +103,7 @@ impl SlabRequest {
             etag: None,
             size_limit: 0,
             units,
+            more: Vec::new(),
         };
         request.size_limit = request.payload_len()?;
         Ok(request)
@@ -99,10 +116,25 @@ impl SlabRequest {
         self
     }
 
+    /// The same request for a further object as well.
+    pub fn and(mut self, part: Part) -> Result<Self> {
+        self.more.push(part);
+        self.size_limit = self.payload_len()?;
+        Ok(self)
+    }
+
+    /// Objects, states and units, in the order of the answer.
+    pub fn parts(&self) -> impl Iterator<Item = (&str, Option<&str>, &[Unit])> {
+        let first = (&*self.object, self.etag.as_deref(), &*self.units);
+        let more = self.more.iter();
+        std::iter::once(first)
+            .chain(more.map(|part| (&*part.object, part.etag.as_deref(), &*part.units)))
+    }
+
     /// How many bytes the answer has, without its preamble.
     pub fn payload_len(&self) -> Result<u64> {
-        self.units
-            .iter()
+        self.parts()
+            .flat_map(|(_, _, units)| units)
             .flat_map(|unit| &unit.runs)
             .try_fold(0u64, |sum, run| sum.checked_add(run.bytes()?))
             .ok_or_else(|| Error::invalid("the request asks for more bytes than can be counted"))
@@ -221,6 +253,14 @@ mod tests {
             .unwrap()
             .pinned(Some("\"e\"".into()));
         assert_eq!(request.payload_len().unwrap(), 10);
+        let part = Part {
+            object: "s3://b/l".into(),
+            etag: None,
+            units: vec![Unit::raw(vec![StridedRun::plain(3..6)])],
+        };
+        let request = request.and(part).unwrap();
+        assert_eq!(request.payload_len().unwrap(), 13);
+        assert_eq!(request.size_limit, 13);
         let bytes = request.to_bytes().unwrap();
         assert_eq!(SlabRequest::parse(&bytes).unwrap(), request);
     }

@@ -54,7 +54,7 @@ impl ServiceConfig {
 /// The function, ready to be called.
 pub struct Service {
     allow: AllowList,
-    sources: Vec<Source>,
+    sources: Vec<Arc<Source>>,
     secret: Option<Secret>,
     limits: Limits,
     slots: Arc<Semaphore>,
@@ -103,7 +103,10 @@ impl Service {
         } = config;
         let room = usize::try_from(room(&limits)).unwrap_or(usize::MAX);
         Ok(Service {
-            sources: source::open_all(&allow, &options)?,
+            sources: source::open_all(&allow, &options)?
+                .into_iter()
+                .map(Arc::new)
+                .collect(),
             allow,
             secret,
             slots: Arc::new(Semaphore::new(limits.max_concurrent as usize)),
@@ -191,10 +194,18 @@ impl Service {
             verify(secret, body, signature, now_unix).map_err(Refusal::unsigned)?;
         }
         let request = SlabRequest::parse(body)?;
-        let (number, key) = self.allow.locate(&request.object)?;
-        let Some(source) = self.sources.get(number) else {
-            return Err(Error::internal("an allowed prefix has no source").into());
-        };
+        let mut places = Vec::with_capacity(1 + request.more.len());
+        for (object, etag, _) in request.parts() {
+            let (number, key) = self.allow.locate(object)?;
+            let Some(source) = self.sources.get(number) else {
+                return Err(Error::internal("an allowed prefix has no source").into());
+            };
+            places.push(Place {
+                source: Arc::clone(source),
+                key: key.to_owned(),
+                pin: etag.map(str::to_owned),
+            });
+        }
         let job = Job::plan(&request, &self.limits)?;
         let slot = Arc::clone(&self.slots).try_acquire_owned().map_err(|_| {
             Error::unavailable(format!(
@@ -202,7 +213,7 @@ impl Service {
                 self.limits.max_concurrent
             ))
         })?;
-        let run = self.run(source, key, job, request.etag.clone(), slot);
+        let run = self.run(places, job, slot);
         match tokio::time::timeout(time, run).await {
             Ok(answered) => Ok(answered?),
             Err(_) => Err(Error::unavailable(format!(
@@ -215,21 +226,18 @@ impl Service {
 
     async fn run(
         &self,
-        source: &Source,
-        key: &str,
+        objects: Vec<Place>,
         job: Job,
-        pin: Option<String>,
         slot: OwnedSemaphorePermit,
     ) -> Result<Response> {
-        let largest = job.units.iter().map(|unit| grains(unit.memory)).max();
-        let all: u64 = job.units.iter().map(|unit| grains(unit.memory)).sum();
+        let memory = || job.parts.iter().flatten().map(|unit| grains(unit.memory));
         let payload = grains(job.answer);
         let room = room(&self.limits).saturating_sub(payload);
         // Enough for the largest unit, so that no unit waits for ever; and taken at once, so that
         // no two requests wait for each other.
-        let work = all
-            .min(largest.unwrap_or(0).max(grains(USUAL_MEMORY)))
-            .min(room);
+        let largest = memory().max().unwrap_or(0);
+        let all: u64 = memory().sum();
+        let work = all.min(largest.max(grains(USUAL_MEMORY))).min(room);
         let held = take(&self.memory, payload.saturating_add(work)).await?;
         let hold: Hold = Arc::new((slot, held));
         let share = Arc::new(Semaphore::new(usize::try_from(work).unwrap_or(usize::MAX)));
@@ -237,44 +245,40 @@ impl Service {
         let total = usize::try_from(job.answer).unwrap_or(usize::MAX);
         let mut rest = BytesMut::zeroed(PREAMBLE_BYTES + total);
         let mut body = rest.split_to(PREAMBLE_BYTES);
-        let mut places = Vec::with_capacity(job.units.len());
-        for unit in job.units {
-            let place = rest.split_to(unit.answer as usize);
-            places.push((unit, place));
+        let mut parts = Vec::with_capacity(objects.len());
+        for (object, units) in objects.into_iter().zip(job.parts) {
+            let place = |unit: UnitJob| {
+                let place = rest.split_to(unit.answer as usize);
+                (unit, place)
+            };
+            let places: Vec<_> = units.into_iter().map(place).collect();
+            parts.push((object, places));
         }
-        let mut places = places.into_iter();
-        let mut filled = Vec::with_capacity(places.len());
-        let mut pin = pin;
-        if pin.is_none()
-            && let Some((unit, place)) = places.next()
-        {
-            // What the first unit was read of, the others have to be read of, too.
-            let first = fill(source, key, unit, place, None, &share, &hold).await?;
-            pin.clone_from(&first.etag);
-            filled.push(first);
-        }
-        let others = stream::iter(places)
-            .map(|(unit, place)| fill(source, key, unit, place, pin.as_deref(), &share, &hold))
+        let filled = stream::iter(parts)
+            .map(|(object, places)| fill_object(object, places, &share, &hold))
             .buffered(PARALLEL)
             .try_collect::<Vec<_>>();
-        filled.extend(others.await?);
+        let filled = filled.await?;
 
         let mut work = Work {
             answered: job.answer,
             ..Work::default()
         };
-        let mut etag = pin;
-        for unit in filled {
+        // Of several objects there is no one state to tell.
+        let etag = match filled.as_slice() {
+            [units] => units.iter().find_map(|unit| unit.etag.clone()),
+            _ => None,
+        };
+        for unit in filled.into_iter().flatten() {
             work.requests += 1;
             work.read += unit.read;
             work.decoded += unit.decoded;
-            etag = etag.or(unit.etag);
             // The parts lie side by side in one allocation, so this copies nothing.
             body.unsplit(unit.place);
         }
         let preamble = Answer::preamble(&body[PREAMBLE_BYTES..]);
         body[..PREAMBLE_BYTES].copy_from_slice(&preamble);
-        let tag = etag.map(|etag| ("x-hyperslab-etag", etag));
+        let tag = etag.map(|etag| (crate::client::ETAG_HEADER, etag));
         Ok(Response {
             status: 200,
             content_type: "application/octet-stream",
@@ -300,6 +304,40 @@ struct Filled {
     etag: Option<String>,
     read: u64,
     decoded: u64,
+}
+
+/// An object of a request.
+struct Place {
+    source: Arc<Source>,
+    key: String,
+    /// The state that is meant.
+    pin: Option<String>,
+}
+
+/// Fills the places of all units of one object, which are all read of one state.
+async fn fill_object(
+    object: Place,
+    places: Vec<(UnitJob, BytesMut)>,
+    share: &Arc<Semaphore>,
+    hold: &Hold,
+) -> Result<Vec<Filled>> {
+    let (source, key, mut pin) = (&*object.source, &*object.key, object.pin);
+    let mut places = places.into_iter();
+    let mut filled = Vec::with_capacity(places.len());
+    if pin.is_none()
+        && let Some((unit, place)) = places.next()
+    {
+        // What the first unit was read of, the others have to be read of, too.
+        let first = fill(source, key, unit, place, None, share, hold).await?;
+        pin.clone_from(&first.etag);
+        filled.push(first);
+    }
+    let others = stream::iter(places)
+        .map(|(unit, place)| fill(source, key, unit, place, pin.as_deref(), share, hold))
+        .buffered(PARALLEL)
+        .try_collect::<Vec<_>>();
+    filled.extend(others.await?);
+    Ok(filled)
 }
 
 async fn fill(

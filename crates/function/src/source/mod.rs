@@ -4,9 +4,8 @@
 //! the operator's prefixes and environment alone.
 //!
 //! Invariant: a request cannot choose where a read connects; that is the host of its prefix, or a
-//! file below it, and redirects of web servers and symbolic links that lead elsewhere are refused.
-//! The clients of S3, Azure and Google are those of the store crate, which follow a redirect that
-//! the cloud's own endpoint (or the one that the operator configured) sends.
+//! file below it, and redirects and symbolic links that lead elsewhere are refused: the clients of the
+//! store crate stay on the server that they were pointed at.
 
 mod web;
 

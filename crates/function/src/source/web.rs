@@ -1,7 +1,7 @@
 //! Reads of plain web servers.
 //!
-//! The store crate's client follows redirects, as a browser does; a function that did so could be
-//! led to any host by a server on its list. This one follows none.
+//! A function that followed redirects, as a browser does, could be led to any host by a server on its
+//! list. The store crate's client stays on its server; this one follows none at all.
 
 use std::time::Duration;
 

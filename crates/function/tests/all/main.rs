@@ -8,6 +8,8 @@ mod lambda;
 #[cfg(test)]
 mod oracle;
 #[cfg(test)]
+mod redirects;
+#[cfg(test)]
 mod refusals;
 #[cfg(test)]
 mod servers;
