@@ -11,18 +11,22 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use futures::future::try_join_all;
 use hyperslab_format::{Piece, Source};
-use hyperslab_function::{FunctionClient, SlabRequest, StridedRun, Unit, UnitCodecs};
-use hyperslab_index::StridedCopy;
-use hyperslab_plan::Call;
+use hyperslab_function::{FunctionClient, Part, SlabRequest, StridedRun, Unit, UnitCodecs};
+use hyperslab_plan::{Call, Method};
 
 use crate::array::State;
+use crate::clip::clip;
 use crate::fetch::Prepared;
 use crate::read::{Job, on_core};
 use crate::scatter::Placement;
 use crate::{Error, Result};
 
-/// A call that takes longer is given up, and the object is fetched without the function.
-const DEADLINE: Duration = Duration::from_secs(60);
+/// A call that takes so many times as long as it should, and a moment more, is given up, and the
+/// object is fetched without the function.
+const PATIENCE: f64 = 4.0;
+const MOMENT: Duration = Duration::from_secs(2);
+/// Whatever a profile says, no call is waited for longer.
+const LONGEST: Duration = Duration::from_secs(120);
 
 /// Fetches the wanted cells of an object by calls of the function, and scatters them.
 pub(crate) async fn run(
@@ -31,36 +35,100 @@ pub(crate) async fn run(
     client: &Arc<FunctionClient>,
     calls: &[Call],
 ) -> Result<()> {
-    let open = &job.array.inner().open;
-    let window = &open.planner.window;
-    let mut pin = prepared.pin();
-    if pin.is_none() && calls.len() > 1 {
-        // Several calls must not see several states of the object.
-        let etag = open.store.head(&prepared.object.key).await?.etag;
-        pin = Some(etag.ok_or_else(|| {
-            Error::unavailable("the store gives no ETags, so calls cannot be pinned to one state")
-        })?);
-    }
-    let pin = &pin;
-    let work = calls.iter().map(|call| async move {
-        let (units, placements) = ask(job, &prepared.object.pieces, call)?;
-        let url = job.array.object_url(&prepared.object.key);
-        let request = SlabRequest::new(url, units)?.pinned(pin.clone());
-        let cells = {
-            let _slot = window
-                .acquire()
-                .await
-                .map_err(|_| Error::internal("a store's window was closed"))?;
-            client.call(&request, Instant::now() + DEADLINE).await?
-        };
-        let job = job.clone();
-        let session = job.array.inner().session.clone();
-        on_core(&session, move || deliver(&job, cells, &placements)).await
+    let pin = prepared.pin();
+    let work = calls.iter().map(|call| {
+        let pin = pin.clone();
+        async move {
+            let (units, placements) = ask(job, &prepared.object.pieces, call)?;
+            let url = job.array.object_url(&prepared.object.key);
+            let request = SlabRequest::new(url, units)?.pinned(pin);
+            let (cells, etag) = send(job, client, &request, call.bytes).await?;
+            let job = job.clone();
+            let session = job.array.inner().session.clone();
+            on_core(&session, move || deliver(&job, &cells, &placements)).await?;
+            Ok(etag)
+        }
     });
-    try_join_all(work).await.map(drop)
+    let etags: Vec<Option<String>> = try_join_all(work).await?;
+    // Several calls must not see several states of the object. Should they have, all cells are
+    // fetched again.
+    let one = etags.windows(2).all(|pair| pair[0] == pair[1]);
+    if pin.is_none() && etags.len() > 1 && (!one || etags[0].is_none()) {
+        return Err(Error::conflict(
+            "the object changed between calls of the function",
+        ));
+    }
+    Ok(())
 }
 
-fn deliver(job: &Job, cells: Bytes, placements: &[Placement]) -> Result<()> {
+/// Fetches the wanted cells of several objects by one call.
+pub(crate) async fn run_bundle(
+    client: &Arc<FunctionClient>,
+    objects: &[(Arc<Job>, Prepared, Method)],
+) -> Result<()> {
+    let mut request: Option<SlabRequest> = None;
+    let mut asked = Vec::with_capacity(objects.len());
+    let mut read = 0;
+    for (job, prepared, method) in objects {
+        let Method::Function(calls) = method else {
+            return Err(Error::internal("an object of a bundle has no call"));
+        };
+        for call in calls {
+            let (units, placements) = ask(job, &prepared.object.pieces, call)?;
+            let object = job.array.object_url(&prepared.object.key);
+            let etag = prepared.pin();
+            read += call.bytes;
+            request = Some(match request {
+                None => SlabRequest::new(object, units)?.pinned(etag),
+                Some(request) => request.and(Part {
+                    object,
+                    etag,
+                    units,
+                })?,
+            });
+            asked.push((job.clone(), placements));
+        }
+    }
+    let (Some(request), Some((first, ..))) = (request, objects.first()) else {
+        return Ok(());
+    };
+    let (mut cells, _) = send(first, client, &request, read).await?;
+    let session = first.array.inner().session.clone();
+    on_core(&session, move || {
+        for (job, placements) in asked {
+            let len = placements.iter().map(|p| p.len * p.count).sum();
+            if len > cells.len() {
+                return Err(Error::data("the function answered too few cells"));
+            }
+            deliver(&job, &cells.split_to(len), &placements)?;
+        }
+        Ok(())
+    })
+    .await
+}
+
+/// Makes a call that reads so many bytes, when the window of calls has room for it.
+async fn send(
+    job: &Job,
+    client: &FunctionClient,
+    request: &SlabRequest,
+    read: u64,
+) -> Result<(Bytes, Option<String>)> {
+    let planner = &job.array.inner().open.planner;
+    let _slot = planner
+        .calls
+        .acquire()
+        .await
+        .map_err(|_| Error::internal("the window of calls was closed"))?;
+    let model = planner.model();
+    let start = model.function().map_or(0.0, |f| f.cold_seconds);
+    let should = start + model.call_first_byte(read) + model.answer_seconds(request.size_limit);
+    let patience = Duration::try_from_secs_f64(PATIENCE * should).unwrap_or(LONGEST);
+    let deadline = Instant::now() + (patience + MOMENT).min(LONGEST);
+    client.call_tagged(request, deadline).await
+}
+
+fn deliver(job: &Job, cells: &Bytes, placements: &[Placement]) -> Result<()> {
     let codecs = &job.state.meta.codecs;
     if codecs.is_rangeable() && !codecs.is_raw() {
         // Raw cells come as they are stored, which may be in the other byte order.
@@ -68,7 +136,7 @@ fn deliver(job: &Job, cells: Bytes, placements: &[Placement]) -> Result<()> {
         codecs.fix_order(&mut fixed);
         return job.destination.place(&fixed, placements);
     }
-    job.destination.place(&cells, placements)
+    job.destination.place(cells, placements)
 }
 
 /// What a call is asked for, and where its answer goes.
@@ -121,135 +189,5 @@ fn unit_codecs(state: &State) -> UnitCodecs {
         data_type: state.meta.dtype.to_json(),
         fill_value: state.meta.fill.to_json(&state.meta.dtype),
         shape: state.unit.to_vec(),
-    }
-}
-
-/// The part of a strided copy that lies in a range of stored bytes: whole rows as one strided run,
-/// rows that the border cuts by themselves. The border lies between cells.
-fn clip(
-    copy: &StridedCopy,
-    cell: u64,
-    within: &Range<u64>,
-    mut each: impl FnMut(StridedRun, Placement),
-) {
-    let (src, dst) = (copy.src * cell, copy.dst * cell);
-    let (src_step, dst_step) = (copy.src_step * cell, copy.dst_step * cell);
-    let len = copy.len * cell;
-    let mut emit = |k: u64, count: u64, from: u64, to: u64| {
-        each(
-            StridedRun {
-                start: src + k * src_step + from,
-                len: to - from,
-                step: if count > 1 { src_step } else { to - from },
-                count,
-            },
-            Placement {
-                at: (dst + k * dst_step + from) as usize,
-                len: (to - from) as usize,
-                step: dst_step as usize,
-                count: count as usize,
-            },
-        );
-    };
-    let row = |k: u64| src + k * src_step;
-    // Rows that lie in the range as a whole: k with row(k) >= start and row(k) + len <= end.
-    let mut whole: Option<(u64, u64)> = None;
-    let inside = |k: u64| within.start <= row(k) && row(k) + len <= within.end;
-    if copy.count == 1 || src_step == 0 {
-        for k in 0..copy.count {
-            let from = within.start.saturating_sub(row(k)).min(len);
-            let to = within.end.saturating_sub(row(k)).min(len);
-            if from < to {
-                emit(k, 1, from, to);
-            }
-        }
-        return;
-    }
-    let first = within
-        .start
-        .saturating_sub(src)
-        .div_ceil(src_step)
-        .min(copy.count);
-    let last = match within.end.checked_sub(src + len) {
-        Some(room) => (room / src_step + 1).min(copy.count),
-        None => 0,
-    };
-    if first < last {
-        whole = Some((first, last));
-    }
-    let (whole_from, whole_to) = whole.unwrap_or((first, first));
-    debug_assert!((whole_from..whole_to).all(inside));
-    // The rows before and after, as far as they reach into the range: at most one on each side,
-    // and those between `last` and `first` if a single row covers the range.
-    let low = whole_from.saturating_sub(1);
-    let high = (whole_to + 1).min(copy.count);
-    for k in low..whole_from {
-        cut(k, row(k), len, within, &mut emit);
-    }
-    if whole_from < whole_to {
-        emit(whole_from, whole_to - whole_from, 0, len);
-    }
-    for k in whole_to..high {
-        cut(k, row(k), len, within, &mut emit);
-    }
-}
-
-fn cut(k: u64, row: u64, len: u64, within: &Range<u64>, emit: &mut impl FnMut(u64, u64, u64, u64)) {
-    let from = within.start.saturating_sub(row).min(len);
-    let to = within.end.saturating_sub(row).min(len);
-    if from < to {
-        emit(k, 1, from, to);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    proptest! {
-        #[test]
-        fn clipped_copies_hold_each_byte_of_the_range_once(
-            (len, gap, count) in (1u64..6, 0u64..5, 1u64..12),
-            src in 0u64..20, dst in 0u64..20, dst_gap in 0u64..4,
-            cuts in proptest::collection::vec(0u64..150, 0..5),
-        ) {
-            let cell = 2;
-            let copy = StridedCopy {
-                src, dst, len, count,
-                src_step: len + gap,
-                dst_step: len + dst_gap,
-            };
-            let mut borders: Vec<u64> = cuts.into_iter().map(|c| c * cell).collect();
-            borders.extend([0, 1000]);
-            borders.sort_unstable();
-            let mut seen: Vec<(u64, u64)> = Vec::new();
-            for pair in borders.windows(2) {
-                clip(&copy, cell, &(pair[0]..pair[1]), |run, placement| {
-                    assert_eq!(run.count as usize, placement.count);
-                    assert_eq!(run.len as usize, placement.len);
-                    for k in 0..run.count {
-                        for b in 0..run.len {
-                            let from = run.start + k * run.step + b;
-                            assert!(pair[0] <= from && from < pair[1]);
-                            let to = placement.at as u64 + k * placement.step as u64 + b;
-                            seen.push((from, to));
-                        }
-                    }
-                });
-            }
-            seen.sort_unstable();
-            let mut expected = Vec::new();
-            for k in 0..count {
-                for b in 0..len * cell {
-                    expected.push((
-                        (src + k * copy.src_step) * cell + b,
-                        (dst + k * copy.dst_step) * cell + b,
-                    ));
-                }
-            }
-            expected.sort_unstable();
-            prop_assert_eq!(seen, expected);
-        }
     }
 }

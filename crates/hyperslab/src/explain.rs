@@ -8,7 +8,7 @@ use hyperslab_format::Resolver;
 use hyperslab_index::Selection;
 use hyperslab_plan::{Estimate, Method, Mode, Model};
 
-use crate::plan::{Described, LOCATED, describe};
+use crate::plan::{Described, LOCATED, Planned, describe, wanted};
 use crate::{Array, Result};
 
 /// What would be done for one query.
@@ -24,6 +24,8 @@ pub struct Explanation {
     pub alternatives: Vec<(Mode, Estimate)>,
     /// Bytes of the wanted cells.
     pub useful: u64,
+    /// Bytes of objects that are wanted and cached, in memory or on disk.
+    pub cached: u64,
     /// The model that all of this follows from.
     pub model: Model,
 }
@@ -41,6 +43,8 @@ pub struct ChunkPlan {
     pub useful: u64,
     /// Bytes that would reach the client.
     pub bytes: u64,
+    /// Bytes that are wanted and cached, in memory or on disk.
+    pub cached: u64,
 }
 
 impl Array {
@@ -49,43 +53,52 @@ impl Array {
         let state = self.state();
         selection.check(&state.meta.shape)?;
         let planner = &self.inner().open.planner;
-        let objects = state.resolver.objects(selection)?;
-        let prepared: Vec<_> = stream::iter(objects.map(|object| self.prepare(&state, object)))
+        let objects: Vec<_> = state.resolver.objects(selection)?.collect();
+        let together = objects.len();
+        let prepare = |object| self.prepare(&state, object, together);
+        let prepared: Vec<_> = stream::iter(objects.into_iter().map(prepare))
             .buffered(LOCATED)
             .try_collect()
             .await?;
         let described: Vec<Described> = prepared
             .iter()
-            .map(|prepared| describe(&state, &prepared.object))
+            .map(|prepared| describe(&state, prepared))
             .collect();
         let mode = self.inner().session.options().planner;
-        let (methods, estimate) = planner.plan_as(&described, mode)?;
+        let Planned {
+            methods, estimate, ..
+        } = planner.plan_as(&described, mode)?;
         let mut alternatives = Vec::new();
         for other in Mode::ALL.into_iter().filter(|other| *other != mode) {
             let by_function = matches!(other, Mode::Function | Mode::FunctionWhole);
             if !by_function || planner.model().function().is_some() {
-                alternatives.push((other, planner.plan_as(&described, other)?.1));
+                alternatives.push((other, planner.plan_as(&described, other)?.estimate));
             }
         }
         let chunks: Vec<ChunkPlan> = prepared
             .iter()
             .zip(&described)
             .zip(methods)
-            .map(|((prepared, described), method)| ChunkPlan {
-                chunk: prepared.object.chunk.clone(),
-                key: prepared.object.key.clone(),
-                useful: described.0.useful(),
-                bytes: bytes(&method, described.0.size),
-                method,
+            .map(|((prepared, described), method)| {
+                let wanted = wanted(&state, &prepared.object).0;
+                ChunkPlan {
+                    chunk: prepared.object.chunk.clone(),
+                    key: prepared.object.key.clone(),
+                    useful: wanted.useful(),
+                    bytes: bytes(&method, described.0.size),
+                    cached: prepared.held().wanted_bytes(&wanted),
+                    method,
+                }
             })
             .collect();
         Ok(Explanation {
             mode,
             useful: chunks.iter().map(|chunk| chunk.useful).sum(),
+            cached: chunks.iter().map(|chunk| chunk.cached).sum(),
             chunks,
             estimate,
             alternatives,
-            model: planner.model().clone(),
+            model: Model::clone(&planner.model()),
         })
     }
 }

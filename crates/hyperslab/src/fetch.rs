@@ -7,23 +7,18 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use bytes::Bytes;
-use futures::future::try_join_all;
-use hyperslab_format::{ObjectPieces, ShardIndex};
+use futures::future::{Either, select, try_join_all};
+use hyperslab_format::{ObjectPieces, Sharding};
 use hyperslab_plan::Method;
 use hyperslab_store::{Body, Get, GetRange, Got};
 
 use crate::array::{Array, State};
-use crate::cache;
-use crate::plan::describe;
+use crate::cache::{self, Brought, FoundIndex, Held, is_strong, join};
+use crate::plan::{describe, wanted};
 use crate::{Error, ErrorKind, Result};
 
 /// How often an object that changes while it is read is read again.
 const MAX_CHANGES: usize = 4;
-
-fn bytes_in(segments: &[Bytes]) -> u64 {
-    segments.iter().map(|segment| segment.len() as u64).sum()
-}
 
 /// An object that is ready for planning.
 #[derive(Debug)]
@@ -31,6 +26,10 @@ pub(crate) struct Prepared {
     pub(crate) object: ObjectPieces,
     /// The ETag under which a shard's index was read.
     pin: Option<String>,
+    /// The store need not be asked whether the object is still in the state that is known.
+    checked: bool,
+    /// What the caches hold of it.
+    held: Held,
     /// The store says that there is no such shard.
     absent: bool,
 }
@@ -39,6 +38,11 @@ impl Prepared {
     /// The state of the object that was seen while preparing, if any.
     pub(crate) fn pin(&self) -> Option<String> {
         self.pin.clone()
+    }
+
+    /// What the caches hold of the object.
+    pub(crate) fn held(&self) -> &Held {
+        &self.held
     }
 
     /// True if the store says that there is no such object.
@@ -64,35 +68,47 @@ impl Array {
         format!("{}/{key}", self.inner().location.bare_root())
     }
 
-    fn cache_name(&self, key: &str) -> String {
-        format!("{}/{key}", self.inner().location.root)
+    /// Makes an object ready for planning: what is cached of it is looked up, and a shard's pieces
+    /// are located by its index, unless all of it had better be read.
+    pub(crate) async fn prepare(
+        &self,
+        state: &State,
+        object: ObjectPieces,
+        together: usize,
+    ) -> Result<Prepared> {
+        let held = self.held(&object.key).await;
+        self.prepare_with(state, object, held, together).await
     }
 
-    /// Forgets cached bytes of an object that is about to change.
-    pub(crate) fn forget(&self, key: &str) {
-        let name = self.cache_name(key);
-        let session = self.inner().session.inner();
-        session.chunks.forget(&name);
-        session.indexes.forget(&name);
-    }
-
-    /// Makes an object ready for planning: a shard's pieces are located by its index, unless all of
-    /// it had better be read.
-    pub(crate) async fn prepare(&self, state: &State, object: ObjectPieces) -> Result<Prepared> {
+    async fn prepare_with(
+        &self,
+        state: &State,
+        object: ObjectPieces,
+        held: Held,
+        together: usize,
+    ) -> Result<Prepared> {
         let mut prepared = Prepared {
             object,
             pin: None,
+            checked: held.fresh(),
+            held,
             absent: false,
         };
-        let sharded = state.meta.codecs.sharding().is_some();
+        let Some(sharding) = state.meta.codecs.sharding() else {
+            return Ok(prepared);
+        };
         let planner = &self.inner().open.planner;
-        if !sharded || planner.takes_whole_shard(state, &prepared.object) {
+        if prepared.held.index_range(sharding).is_none()
+            && planner.takes_whole_shard(state, &prepared.object, together)
+        {
             return Ok(prepared);
         }
-        match self.shard_index(state, &prepared.object.key).await? {
-            Some((index, etag)) => {
-                prepared.object.locate(&index);
-                prepared.pin = etag;
+        match self.shard_index(sharding, &prepared).await? {
+            Some(found) => {
+                prepared.object.locate(&found.index);
+                prepared.held.pin(found.etag.as_deref());
+                prepared.checked = found.checked || prepared.held.fresh();
+                prepared.pin = found.etag;
             }
             None => prepared.absent = true,
         }
@@ -116,9 +132,9 @@ impl Array {
             self.forget(&prepared.object.key);
             let mut again = prepared.object.clone();
             again.unlocate(&state.meta);
-            *prepared = self.prepare(state, again).await?;
-            let planner = &self.inner().open.planner;
-            let method = planner.plan_one(describe(state, &prepared.object))?;
+            // Without what is cached, which may be what has changed or gone.
+            *prepared = self.prepare_with(state, again, Held::default(), 1).await?;
+            let method = self.plan_alone(state, prepared)?;
             answer = self.fetch_once(state, prepared, method).await;
         }
         answer.map_err(|e| {
@@ -131,15 +147,21 @@ impl Array {
         })
     }
 
+    /// Plans an object by itself, without the function.
+    fn plan_alone(&self, state: &State, prepared: &Prepared) -> Result<Method> {
+        let mut described = describe(state, prepared);
+        described.0.function = false;
+        self.inner().open.planner.plan_one(described)
+    }
+
     /// Fetches an object that is planned by itself.
     pub(crate) async fn fetch_alone(
         &self,
         state: &State,
         object: ObjectPieces,
     ) -> Result<(ObjectPieces, Fetched)> {
-        let mut prepared = self.prepare(state, object).await?;
-        let planner = &self.inner().open.planner;
-        let method = planner.plan_one(describe(state, &prepared.object))?;
+        let mut prepared = self.prepare(state, object, 1).await?;
+        let method = self.plan_alone(state, &prepared)?;
         let fetched = self.fetch(state, &mut prepared, method).await?;
         Ok((prepared.object, fetched))
     }
@@ -147,7 +169,7 @@ impl Array {
     /// Opens a local file, which is read where needed: there is nothing to plan.
     pub(crate) async fn fetch_file(&self, key: &str) -> Result<Fetched> {
         Ok(match self.get_cached(key, None, None).await? {
-            Some((body, _)) => Fetched::Whole(body),
+            Some(brought) => Fetched::Whole(brought.body),
             None => Fetched::Absent,
         })
     }
@@ -166,78 +188,108 @@ impl Array {
             Method::Get => {
                 let got = self.get_cached(key, None, prepared.pin.clone()).await?;
                 Ok(match got {
-                    Some((body, _)) => {
-                        state.saw_size(body.len());
-                        Fetched::Whole(body)
+                    Some(brought) => {
+                        state.saw_size(brought.body.len());
+                        self.keep(key, std::slice::from_ref(&brought)).await;
+                        Fetched::Whole(brought.body)
                     }
                     None => Fetched::Absent,
                 })
             }
-            Method::Ranges(ranges) => {
-                let pin = prepared.pin.clone();
-                self.fetch_ranges(key, ranges, pin).await
-            }
+            Method::Ranges(ranges) => self.fetch_ranges(state, prepared, &ranges).await,
             Method::Function(_) => Err(Error::internal(
                 "an object of the function was to be fetched without it",
             )),
         }
     }
 
+    /// Fetches ranges, and loads from the caches what is wanted beside them.
     async fn fetch_ranges(
         &self,
-        key: &str,
-        ranges: Vec<Range<u64>>,
-        pin: Option<String>,
+        state: &State,
+        prepared: &Prepared,
+        ranges: &[Range<u64>],
     ) -> Result<Fetched> {
+        let key = &prepared.object.key;
+        let mut needed = Vec::new();
+        let mut whole = false;
+        if !prepared.held.is_empty() {
+            let wanted = wanted(state, &prepared.object).0;
+            needed = prepared.held.needed(&wanted, ranges);
+            whole = !wanted.splittable && !needed.is_empty();
+        }
+        let joins = !needed.is_empty();
+        let pin = match joins {
+            true => prepared.held.etag(),
+            false => prepared.pin.clone(),
+        };
+        if let Some(pin) = pin.as_deref().filter(|_| ranges.is_empty())
+            && !prepared.checked
+        {
+            self.confirm(key, pin).await?;
+        }
         let gets = ranges
             .iter()
             .map(|range| self.get_cached(key, Some(range), pin.clone()));
-        let got = try_join_all(gets).await?;
-        let mut bodies: Vec<(u64, Body)> = Vec::with_capacity(ranges.len());
-        let mut etag: Option<Option<String>> = None;
-        for (range, answer) in ranges.iter().zip(got) {
-            let Some((body, tag)) = answer else {
-                if bodies.is_empty() && pin.is_none() {
+        let mut brought: Vec<Brought> = Vec::with_capacity(ranges.len());
+        for answer in try_join_all(gets).await? {
+            let Some(answer) = answer else {
+                if brought.is_empty() && pin.is_none() {
                     return Ok(Fetched::Absent);
                 }
                 return Err(Error::conflict(format!(
                     "the object {key} was removed while it was read"
                 )));
             };
-            if etag.get_or_insert_with(|| tag.clone()) != &tag {
+            let first = brought.first().map_or(&answer.etag, |first| &first.etag);
+            if *first != answer.etag || (joins && answer.etag != pin) {
                 return Err(Error::conflict(format!(
                     "the object {key} changed while it was read"
                 )));
             }
-            match bodies.last_mut() {
-                // Parts of one range, fetched over several connections.
-                Some((start, Body::Memory(joined))) if *start + bytes_in(joined) == range.start => {
-                    match body {
-                        Body::Memory(segments) => joined.extend(segments),
-                        file => joined.push(file.into_bytes()?),
-                    }
-                }
-                _ => bodies.push((range.start, body)),
-            }
+            brought.push(answer);
+        }
+        if let Some(pin) = pin.filter(|_| !brought.is_empty()) {
+            self.confirm_in_memory(key, &pin);
+        }
+        self.keep(key, &brought).await;
+        let mut parts = self.load(&prepared.held, needed).await?;
+        for one in brought {
+            parts.push(match one.body {
+                Body::Memory(segments) => (one.start, segments),
+                file => (one.start, vec![file.into_bytes()?]),
+            });
+        }
+        // Parts of one range, cached or fetched over several connections, become one.
+        let mut bodies = join(parts);
+        if whole && let Some((_, body)) = bodies.pop() {
+            state.saw_size(body.len());
+            return Ok(Fetched::Whole(body));
         }
         Ok(Fetched::Ranges(bodies))
     }
 
-    /// A shard's index, from the cache or from the object's tail (or head).
+    /// A shard's index, from the caches or from the object's tail (or head).
     async fn shard_index(
         &self,
-        state: &State,
-        key: &str,
-    ) -> Result<Option<(Arc<ShardIndex>, Option<String>)>> {
-        let Some(sharding) = state.meta.codecs.sharding() else {
-            return Err(Error::internal("a plain chunk was asked for its index"));
-        };
+        sharding: &Sharding,
+        prepared: &Prepared,
+    ) -> Result<Option<FoundIndex>> {
+        let key = &prepared.object.key;
         let session = self.inner().session.inner();
         let cache_key = cache::key(&self.cache_name(key), None);
         // A stale entry does no harm: the ranges that follow are pinned to its ETag, and a changed
-        // object answers with a Conflict, after which the index is read anew.
+        // object answers with a Conflict, after which the index is read anew. Where no ranges
+        // follow, the store is asked whether the object still has that ETag.
         if let Some(cached) = session.indexes.get(&cache_key) {
-            return Ok(Some((cached.value, cached.etag)));
+            return Ok(Some(FoundIndex {
+                index: cached.value,
+                etag: cached.etag,
+                checked: cached.fresh,
+            }));
+        }
+        if let Some(found) = self.held_index(sharding, &prepared.held).await {
+            return Ok(Some(found));
         }
         let n = sharding.index_bytes();
         let range = if sharding.index_at_start() {
@@ -249,77 +301,109 @@ impl Array {
             range: Some(range),
             ..Default::default()
         };
-        let Some(Got { meta, body, .. }) = self.get_in_window(key, options).await? else {
+        let Some(got) = self.get_in_window(key, options).await? else {
             return Ok(None);
         };
+        let brought = Brought {
+            start: got.range.start,
+            body: got.body,
+            etag: got.meta.etag,
+            size: got.meta.size,
+        };
+        self.keep(key, std::slice::from_ref(&brought)).await;
         let index = sharding
-            .decode_index(&body.into_bytes()?, meta.size)
+            .decode_index(&brought.body.into_bytes()?, brought.size)
             .map_err(|e| e.context(format!("the object {key}")))?;
         let index = Arc::new(index);
-        session.indexes.put(
-            cache_key,
-            index.clone(),
-            meta.etag.clone(),
-            index.bytes() as u64,
-        );
-        Ok(Some((index, meta.etag)))
+        let etag = brought.etag;
+        let bytes = index.bytes() as u64;
+        session
+            .indexes
+            .put(cache_key, index.clone(), etag.clone(), bytes);
+        Ok(Some(FoundIndex {
+            index,
+            etag,
+            checked: true,
+        }))
     }
 
-    /// Bytes of an object through the chunk cache, with the ETag they were read under.
-    async fn get_cached(
+    /// Bytes of an object from its store; they are kept in the session's memory.
+    pub(crate) async fn get_cached(
         &self,
         key: &str,
         range: Option<&Range<u64>>,
         pin: Option<String>,
-    ) -> Result<Option<(Body, Option<String>)>> {
+    ) -> Result<Option<Brought>> {
         let session = self.inner().session.inner();
-        let bounded = range.map(|r| GetRange::Bounded(r.clone()));
         let options = Get {
-            range: bounded,
-            if_match: pin.clone(),
+            range: range.map(|r| GetRange::Bounded(r.clone())),
+            if_match: pin,
             if_none_match: None,
         };
-        if session.chunks.is_off() || self.inner().open.lazy {
-            let got = self.get_in_window(key, options).await?;
-            return Ok(got.map(|got| (got.body, got.meta.etag)));
-        }
-        let cache_key = cache::key(&self.cache_name(key), range);
-        let cached = session.chunks.get(&cache_key);
-        if let Some(cached) = &cached
-            && (cached.fresh || (pin.is_some() && cached.etag == pin))
-        {
-            return Ok(Some((cached.value.clone().into(), cached.etag.clone())));
-        }
-        let known = cached.as_ref().and_then(|c| c.etag.clone());
-        let options = Get {
-            if_none_match: known,
-            if_match: pin,
-            range: options.range,
-        };
         let Some(got) = self.get_in_window(key, options).await? else {
-            session.chunks.forget(&cache_key.0);
             return Ok(None);
         };
-        if let (true, Some(cached)) = (got.not_modified, cached) {
-            session.chunks.touch(&cache_key);
-            return Ok(Some((cached.value.into(), cached.etag)));
+        let mut brought = Brought {
+            start: got.range.start,
+            body: got.body,
+            etag: got.meta.etag,
+            size: got.meta.size,
+        };
+        if !session.chunks.is_off() && !self.inner().open.lazy {
+            let bytes = brought.body.into_bytes()?;
+            brought.body = bytes.clone().into();
+            let etag = brought.etag.clone().filter(|etag| is_strong(etag));
+            let (name, len) = (self.cache_name(key), bytes.len() as u64);
+            session
+                .chunks
+                .put(cache::key(&name, range), bytes, etag, len);
         }
-        let bytes = got.body.into_bytes()?;
-        let etag = got.meta.etag;
-        session
-            .chunks
-            .put(cache_key, bytes.clone(), etag.clone(), bytes.len() as u64);
-        Ok(Some((bytes.into(), etag)))
+        Ok(Some(brought))
     }
 
     /// One request of a read: waits until the store's window has room.
     async fn get_in_window(&self, key: &str, options: Get) -> Result<Option<Got>> {
-        let window = &self.inner().open.planner.window;
-        let _slot = window
+        let planner = &self.inner().open.planner;
+        let _slot = planner
+            .window
             .acquire()
             .await
             .map_err(|_| Error::internal("a store's window was closed"))?;
-        self.get_object(key, options).await
+        let flight = planner.watch.begin();
+        let got = if self.inner().session.options().hedge {
+            self.get_hedged(key, options).await?
+        } else {
+            self.get_object(key, options).await?
+        };
+        if let Some(got) = got.as_ref().filter(|got| !got.not_modified) {
+            flight.done(got.body.len());
+        }
+        Ok(got)
+    }
+
+    /// One request, and the same again if it takes long; what comes first is taken.
+    async fn get_hedged(&self, key: &str, options: Get) -> Result<Option<Got>> {
+        let watch = &self.inner().open.planner.watch;
+        let bytes = match &options.range {
+            Some(GetRange::Bounded(range)) => range.end - range.start,
+            Some(GetRange::Suffix(bytes)) => *bytes,
+            // Of a whole object the length is not known.
+            _ => return self.get_object(key, options).await,
+        };
+        let Some(patience) = watch.patience(bytes) else {
+            return self.get_object(key, options).await;
+        };
+        let mut first = std::pin::pin!(self.get_object(key, options.clone()));
+        if let Ok(answer) = tokio::time::timeout(patience, &mut first).await {
+            return answer;
+        }
+        watch.hedge();
+        let second = std::pin::pin!(self.get_object(key, options));
+        match select(first, second).await {
+            Either::Left((Err(_), other)) => other.await,
+            Either::Right((Err(_), other)) => other.await,
+            Either::Left((answer, _)) | Either::Right((answer, _)) => answer,
+        }
     }
 
     /// One request; `None` if there is no such object.

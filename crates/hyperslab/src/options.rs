@@ -1,5 +1,6 @@
 //! What callers may set.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,6 +22,20 @@ pub enum Consolidated {
     Ignore,
 }
 
+/// A cache on local disk, shared by all sessions and processes that name its folder.
+///
+/// It holds bytes as the store sent them, readable by this user only. The folder is opened when a
+/// session first needs it: one that cannot be used then is an error, one that fails later is done
+/// without.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DiskCacheOptions {
+    /// The folder; it is made if need be.
+    pub dir: PathBuf,
+    /// Bytes that its files may take together; the least recently used go first. Processes should
+    /// agree on it: each keeps its own bound when it writes.
+    pub bytes: u64,
+}
+
 /// Settings of a session.
 #[derive(Debug, Clone)]
 pub struct Options {
@@ -35,6 +50,8 @@ pub struct Options {
     pub cache_bytes: u64,
     /// For how long a cached chunk is used without asking the store whether it changed.
     pub cache_fresh: Duration,
+    /// A cache on local disk for bytes of remote stores; it outlives the session.
+    pub disk_cache: Option<DiskCacheOptions>,
     /// How consolidated metadata is treated.
     pub consolidated: Consolidated,
     /// Write chunks that hold nothing but the fill value, instead of leaving them out.
@@ -51,6 +68,15 @@ pub struct Options {
     /// What requests and traffic cost, for all stores; `None` takes the built-in book of each
     /// store's kind.
     pub prices: Option<Arc<PriceBook>>,
+    /// Keep the profile as it is. Otherwise reads refine it, so that a network that changes is
+    /// noticed.
+    pub frozen: bool,
+    /// Ask a second time where an answer takes longer than 99 of 100 did, and take what comes
+    /// first.
+    pub hedge: bool,
+    /// A read that takes longer ends with an error; `None` waits as long as the store's own
+    /// timeouts and retries let it.
+    pub deadline: Option<Duration>,
     /// The function next to the data, if there is one; its times and limits are in the profile.
     pub function: Option<Arc<FunctionClient>>,
 }
@@ -63,6 +89,7 @@ impl Default for Options {
             cores: cores(),
             cache_bytes: 0,
             cache_fresh: Duration::ZERO,
+            disk_cache: None,
             consolidated: Consolidated::Verify,
             write_empty: false,
             planner: Mode::Global,
@@ -70,6 +97,9 @@ impl Default for Options {
             place: Place::default(),
             profile: None,
             prices: None,
+            frozen: false,
+            hedge: false,
+            deadline: None,
             function: None,
         }
     }

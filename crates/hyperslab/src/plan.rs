@@ -4,37 +4,53 @@
 //! Objects of one store are planned together, however many arrays they belong to. Shards are
 //! located first, so that their inner chunks can be planned as the byte ranges they are.
 //!
-//! Invariant: what an object is described to want is what its pieces need, so a plan that covers
-//! the description covers the pieces.
+//! Invariant: what an object is described to want, and what the caches hold of it, is what its
+//! pieces need, so a plan that covers the description covers the pieces.
 
 use std::sync::Arc;
 
 use hyperslab_format::{ObjectPieces, Source};
-use hyperslab_plan::{self as plan, Method, Mode, Model, Object, PriceBook, Profile, Run};
+use hyperslab_plan::{self as plan, Fees, Method, Mode, Model, Object, PriceBook, Profile, Run};
 use hyperslab_store::StoreKind;
 use tokio::sync::Semaphore;
 
 use crate::array::State;
+use crate::fetch::Prepared;
+use crate::profile::load_for;
+use crate::watch::Watch;
 use crate::{Options, Result};
 
 /// So many runs of one chunk are not looked at one by one: they are wanted as one range.
 const MAX_RUNS: u64 = 1 << 16;
 
 /// Indexes of shards that are read at a time.
-pub(crate) const LOCATED: usize = 64;
+pub(crate) const LOCATED: usize = 256;
 
 /// How requests to one store are chosen and bounded.
 #[derive(Debug, Clone)]
 pub(crate) struct Planner {
     mode: Mode,
-    model: Arc<Model>,
+    /// What is known of the way to the store.
+    pub(crate) watch: Arc<Watch>,
     /// Requests in flight at a time.
     pub(crate) window: Arc<Semaphore>,
+    /// Calls of the function under way at a time.
+    pub(crate) calls: Arc<Semaphore>,
+}
+
+/// A plan for some objects of a store.
+#[derive(Debug)]
+pub(crate) struct Planned {
+    /// One method for each object; objects of which nothing is stored get no request.
+    pub(crate) methods: Vec<Method>,
+    /// Objects whose calls of the function travel together.
+    pub(crate) bundles: Vec<Vec<usize>>,
+    pub(crate) estimate: plan::Estimate,
 }
 
 impl Planner {
-    /// The planner of a store of this kind.
-    pub(crate) fn new(options: &Options, kind: StoreKind) -> Result<Self> {
+    /// The planner of the store at `url`, which is of this kind.
+    pub(crate) fn new(options: &Options, kind: StoreKind, url: &str) -> Result<Self> {
         let (profile, prices) = match kind {
             StoreKind::S3 => ("aws", "aws"),
             StoreKind::Azure => ("azure", "azure"),
@@ -42,8 +58,14 @@ impl Planner {
             StoreKind::Http => ("aws", "none"),
             _ => ("local", "none"),
         };
-        let mut profile = match &options.profile {
-            Some(profile) => Profile::clone(profile),
+        let remote = profile != "local";
+        let measured = match &options.profile {
+            Some(profile) => Some(Profile::clone(profile)),
+            None if remote => load_for(url)?,
+            None => None,
+        };
+        let mut profile = match measured {
+            Some(profile) => profile,
             None => Profile::built_in(profile)?,
         };
         if options.function.is_none() {
@@ -56,67 +78,90 @@ impl Planner {
             Some(prices) => PriceBook::clone(prices),
             None => PriceBook::built_in(prices)?,
         };
-        let model = Model::new(&profile, &prices, options.place, options.phi)?;
+        let memory = profile.function.as_ref().map_or(0, |f| f.memory_bytes);
+        let fees = Fees::new(&prices, options.place, memory);
+        let window = profile.network.window();
+        let watch = Watch::new(profile, options.frozen || !remote, fees, options.phi)?;
         let most = u64::try_from(options.concurrency).unwrap_or(u64::MAX);
-        let window = model.window().min(most).max(1);
         Ok(Planner {
             mode: options.planner,
-            model: Arc::new(model),
-            window: Arc::new(Semaphore::new(window as usize)),
+            calls: Arc::new(Semaphore::new(watch.model().call_window() as usize)),
+            watch: Arc::new(watch),
+            window: Arc::new(Semaphore::new(window.min(most).max(1) as usize)),
         })
     }
 
     /// The model that plans are costed by.
-    pub(crate) fn model(&self) -> &Model {
-        &self.model
+    pub(crate) fn model(&self) -> Arc<Model> {
+        self.watch.model()
     }
 
-    /// Chooses a method for every object. Objects of which nothing is stored get no request.
-    pub(crate) fn plan(&self, objects: &[Described]) -> Result<Vec<Method>> {
-        Ok(self.plan_as(objects, self.mode)?.0)
+    /// Chooses a method for every object.
+    pub(crate) fn plan(&self, objects: &[Described]) -> Result<Planned> {
+        self.plan_as(objects, self.mode)
     }
 
     /// Chooses a method for an object by itself.
     pub(crate) fn plan_one(&self, object: Described) -> Result<Method> {
-        let mut methods = self.plan(&[object])?;
-        Ok(methods.pop().unwrap_or(Method::Get))
+        let mut planned = self.plan(&[object])?;
+        Ok(planned.methods.pop().unwrap_or(Method::Get))
     }
 
-    /// Plans with a given planner; returns the methods and the estimate.
-    pub(crate) fn plan_as(
-        &self,
-        objects: &[Described],
-        mode: Mode,
-    ) -> Result<(Vec<Method>, plan::Estimate)> {
-        let wanted = objects.iter().filter(|object| !object.0.runs.is_empty());
-        let query = plan::Query::new(wanted.map(|object| object.0.clone()).collect())?;
-        let plan = plan::plan(&query, &self.model, mode);
-        let mut methods = plan.methods.into_iter();
-        let all = objects.iter().map(|object| {
-            if object.0.runs.is_empty() {
-                return Method::Ranges(Vec::new());
-            }
-            match methods.next() {
+    /// Plans with a given planner.
+    pub(crate) fn plan_as(&self, objects: &[Described], mode: Mode) -> Result<Planned> {
+        let wanted: Vec<usize> = (0..objects.len())
+            .filter(|i| !objects[*i].0.runs.is_empty())
+            .collect();
+        let query = wanted.iter().map(|i| objects[*i].0.clone()).collect();
+        let plan = plan::plan(&plan::Query::new(query)?, &self.model(), mode);
+        let mut methods = vec![Method::Ranges(Vec::new()); objects.len()];
+        for (i, method) in wanted.iter().zip(plan.methods) {
+            methods[*i] = match method {
                 // Its size is a guess: the range that the planner saw may not be all of it.
-                Some(Method::Ranges(_)) | None if !object.0.splittable => Method::Get,
-                Some(method) => method,
-                None => Method::Get,
-            }
-        });
-        Ok((all.collect(), plan.estimate))
+                Method::Ranges(_) if !objects[*i].0.splittable => Method::Get,
+                method => method,
+            };
+        }
+        let back = |bundle: Vec<usize>| bundle.into_iter().map(|i| wanted[i]).collect();
+        Ok(Planned {
+            methods,
+            bundles: plan.bundles.into_iter().map(back).collect(),
+            estimate: plan.estimate,
+        })
     }
 
-    /// True if reading a whole shard costs less time than asking for its index first.
-    pub(crate) fn takes_whole_shard(&self, state: &State, object: &ObjectPieces) -> bool {
+    /// True if reading a whole shard costs less than asking for its index first.
+    /// `together` says how many shards are read at a time, which share the bandwidth.
+    pub(crate) fn takes_whole_shard(
+        &self,
+        state: &State,
+        object: &ObjectPieces,
+        together: usize,
+    ) -> bool {
         if self.mode == Mode::Get {
             return true;
         }
-        let inner = state.meta.codecs.sharding().map_or(1, |s| s.num_inner());
+        let sharding = state.meta.codecs.sharding();
+        let inner = sharding.map_or(1, |s| s.num_inner());
         let size = state.guess_size(inner);
         let wanted = size / inner.max(1) * object.pieces.len() as u64;
-        let network = self.model.network();
-        let saved = size.saturating_sub(wanted) as f64 / network.connection_bandwidth;
-        saved <= network.latency_seconds
+        let index = sharding.map_or(0, |s| s.index_bytes());
+        let model = self.model();
+        let fees = model.fees();
+        // Time is that of all shards together, and so are the fees.
+        let fee = |requests: f64, bytes: u64| {
+            together as f64 * (requests * fees.request + bytes as f64 * fees.byte)
+        };
+        let peak = model.network().peak() / together.max(1) as f64;
+        let latency = model.network().latency_seconds;
+        let seconds = |bytes: u64| {
+            model
+                .request_seconds(bytes)
+                .max(latency + bytes as f64 / peak)
+        };
+        let whole = model.weigh(seconds(size), fee(1.0, size));
+        let located = model.weigh(seconds(index) + seconds(wanted), fee(2.0, index + wanted));
+        whole <= located
     }
 }
 
@@ -124,8 +169,16 @@ impl Planner {
 #[derive(Debug, Clone)]
 pub(crate) struct Described(pub(crate) Object);
 
-/// Describes an object. The pieces of a shard are located, unless all of it is wanted.
-pub(crate) fn describe(state: &State, object: &ObjectPieces) -> Described {
+/// Describes what has to be fetched of an object: what is wanted and not cached.
+pub(crate) fn describe(state: &State, prepared: &Prepared) -> Described {
+    let mut described = wanted(state, &prepared.object);
+    prepared.held().take_out(&mut described.0);
+    described
+}
+
+/// Describes what is wanted of an object. The pieces of a shard are located, unless all of it is
+/// wanted.
+pub(crate) fn wanted(state: &State, object: &ObjectPieces) -> Described {
     let cell = state.cell as u64;
     let useful = |object: &ObjectPieces| -> u64 {
         let cells = object.pieces.iter().map(|piece| piece.part.num_cells());
@@ -134,7 +187,8 @@ pub(crate) fn describe(state: &State, object: &ObjectPieces) -> Described {
     if state.meta.codecs.sharding().is_some() {
         let unlocated = |piece: &hyperslab_format::Piece| matches!(piece.source, Source::Inner(_));
         if !object.pieces.iter().any(unlocated) {
-            return Described(located(object, cell));
+            let inner = state.meta.codecs.sharding().map_or(1, |s| s.num_inner());
+            return Described(located(object, cell, state.guess_size(inner)));
         }
     } else if let Some(raw) = raw(state, object, cell) {
         return Described(raw);
@@ -142,6 +196,8 @@ pub(crate) fn describe(state: &State, object: &ObjectPieces) -> Described {
     let inner = state.meta.codecs.sharding().map_or(1, |s| s.num_inner());
     let mut whole = Object::encoded(state.guess_size(inner).max(1), useful(object));
     whole.splittable = false;
+    // The function decodes inner chunks, and where they lie is not known yet.
+    whole.function = state.meta.codecs.sharding().is_none();
     Described(whole)
 }
 
@@ -174,7 +230,7 @@ fn raw(state: &State, object: &ObjectPieces, cell: u64) -> Option<Object> {
 }
 
 /// A shard whose index is known.
-fn located(object: &ObjectPieces, cell: u64) -> Object {
+fn located(object: &ObjectPieces, cell: u64, guess: u64) -> Object {
     let mut runs: Vec<Run> = object
         .pieces
         .iter()
@@ -198,7 +254,8 @@ fn located(object: &ObjectPieces, cell: u64) -> Object {
         shared
     });
     Object {
-        size: runs.last().map_or(0, |run| run.end),
+        // Its index is in there too, so all of it is more than its chunks.
+        size: runs.last().map_or(0, |run| guess.max(run.end + 1)),
         runs,
         grain: 0,
         function: true,

@@ -10,7 +10,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use futures::future::try_join;
+use futures::future::{try_join, try_join_all};
 use futures::{StreamExt, TryStreamExt, stream};
 use hyperslab_format::{ObjectPieces, Piece, Resolver, Scratch, ShardIndex, Source};
 use hyperslab_index::{Selection, Target};
@@ -22,10 +22,10 @@ use tokio::task::JoinSet;
 use crate::array::{Array, State};
 use crate::buffers::Landing;
 use crate::fetch::{Fetched, Prepared};
-use crate::plan::{Described, LOCATED, describe};
+use crate::plan::{Described, LOCATED, Planned, describe};
 use crate::scatter::{Destination, scatter_strings};
 use crate::session::MEMORY_UNIT;
-use crate::{Error, Result, Session, call, lanes, runtime};
+use crate::{Error, ErrorKind, Result, Session, call, lanes, ranges, runtime};
 
 /// One array, one selection, one destination.
 #[derive(Debug)]
@@ -50,7 +50,19 @@ pub(crate) async fn run(session: &Session, jobs: Vec<Job>) -> Result<()> {
         }
         Ok(())
     };
-    try_join(verify, run_jobs(session, jobs)).await.map(drop)
+    let work = try_join(verify, run_jobs(session, jobs));
+    let Some(deadline) = session.options().deadline else {
+        return work.await.map(drop);
+    };
+    match tokio::time::timeout(deadline, work).await {
+        Ok(done) => done.map(drop),
+        Err(_) => Err(Error::unavailable(format!(
+            "the read took longer than its deadline of {deadline:?}"
+        ))
+        .with_hint(
+            "allow more time, read less at a time, or see what is slow with `explain --analyze`",
+        )),
+    }
 }
 
 /// Objects that are planned together; a query with more is planned in several steps.
@@ -116,9 +128,10 @@ async fn run_files(session: &Session, job: &Arc<Job>) -> Result<()> {
 
 /// Plans objects of remote stores together, and starts to read them.
 async fn run_batch(tasks: &mut Tasks, batch: Vec<(Arc<Job>, ObjectPieces)>) -> Result<()> {
+    let together = batch.len();
     let mut ready = stream::iter(batch.into_iter().map(|(job, object)| async move {
         let named = job.array.name_chunk(&object);
-        let prepared = job.array.prepare(&job.state, object).await;
+        let prepared = job.array.prepare(&job.state, object, together).await;
         prepared.map(|p| (job, p)).map_err(named)
     }))
     .buffered(LOCATED)
@@ -134,10 +147,33 @@ async fn run_batch(tasks: &mut Tasks, batch: Vec<(Arc<Job>, ObjectPieces)>) -> R
         ready = later;
         let described: Vec<_> = now
             .iter()
-            .map(|(job, prepared)| describe(&job.state, &prepared.object))
+            .map(|(job, prepared)| describe(&job.state, prepared))
             .collect();
-        let methods = planner.plan(&described)?;
-        for ((job, mut prepared), method) in now.into_iter().zip(methods) {
+        let Planned {
+            methods, bundles, ..
+        } = planner.plan(&described)?;
+        let mut waiting: Vec<Option<Waiting>> = now
+            .into_iter()
+            .zip(methods)
+            .map(|((job, prepared), method)| Some((job, prepared, method)))
+            .collect();
+        for bundle in bundles {
+            let objects: Vec<Waiting> = bundle.iter().filter_map(|i| waiting[*i].take()).collect();
+            let bytes =
+                |(job, prepared, _): &Waiting| job.array.flight_bytes(&job.state, &prepared.object);
+            let permit = tasks.memory(objects.iter().map(bytes).sum()).await?;
+            tasks.spawn(async move {
+                read_bundle(objects).await?;
+                drop(permit);
+                Ok(())
+            })?;
+        }
+        // Nothing takes as long as a call, so calls start first.
+        let (calls, others): (Vec<_>, Vec<_>) = waiting
+            .into_iter()
+            .flatten()
+            .partition(|(_, _, method)| matches!(method, Method::Function(_)));
+        for (job, mut prepared, method) in calls.into_iter().chain(others) {
             let bytes = job.array.flight_bytes(&job.state, &prepared.object);
             let permit = tasks.memory(bytes).await?;
             tasks.spawn(async move {
@@ -150,6 +186,33 @@ async fn run_batch(tasks: &mut Tasks, batch: Vec<(Arc<Job>, ObjectPieces)>) -> R
         }
     }
     Ok(())
+}
+
+/// An object with its plan.
+type Waiting = (Arc<Job>, Prepared, Method);
+
+/// Reads objects whose calls of the function travel together; one by one if that fails.
+async fn read_bundle(objects: Vec<Waiting>) -> Result<()> {
+    let Some((first, ..)) = objects.first() else {
+        return Ok(());
+    };
+    let session = first.array.inner().session.clone();
+    if let Some(client) = &session.options().function
+        && objects.iter().all(|(_, prepared, _)| !prepared.is_absent())
+    {
+        match call::run_bundle(client, &objects).await {
+            Ok(()) => return Ok(()),
+            Err(e) => tracing::debug!("a call for several objects failed: {e}"),
+        }
+    }
+    let each = objects
+        .into_iter()
+        .map(|(job, mut prepared, method)| async move {
+            let named = job.array.name_chunk(&prepared.object);
+            let read = read_object(&job, &mut prepared, method).await;
+            read.map_err(named)
+        });
+    try_join_all(each).await.map(drop)
 }
 
 /// A bounded set of tasks; dropping it stops them.
@@ -281,7 +344,16 @@ async fn read_object(job: &Arc<Job>, prepared: &mut Prepared, mut method: Method
                 Err(e) => session.inner().fell_back(&e),
             }
         }
-        method = without_function(&describe(&job.state, &prepared.object));
+        method = without_function(&describe(&job.state, prepared));
+    }
+    if let Method::Ranges(parts) = &method
+        && ranges::can_stream(job, prepared, parts)
+    {
+        match ranges::stream(job, prepared, parts).await {
+            // Somebody replaced the object: below it is read until it stays the same.
+            Err(e) if e.kind() == ErrorKind::Conflict => {}
+            done => return done,
+        }
     }
     let fetched = job.array.fetch(&job.state, prepared, method).await?;
     deliver_all(job, std::mem::take(&mut prepared.object.pieces), fetched).await
@@ -314,7 +386,7 @@ async fn deliver_all(job: &Arc<Job>, mut pieces: Vec<Piece>, fetched: Fetched) -
         let (job, fetched) = (job.clone(), fetched.clone());
         work.push(on_core(session, move || deliver(&job, &mine, &fetched)));
     }
-    futures::future::try_join_all(work).await.map(drop)
+    try_join_all(work).await.map(drop)
 }
 
 /// What decoding starts from.

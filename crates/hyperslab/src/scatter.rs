@@ -12,6 +12,7 @@ use hyperslab_store::Body;
 
 use crate::buffers::Landing;
 use crate::canvas::{Access, Canvas};
+use crate::clip::clip;
 use crate::{Error, Result};
 
 /// Files are read through a window of this size, which stays in a core's cache.
@@ -112,6 +113,35 @@ impl Destination {
             }
         }
         Ok(())
+    }
+
+    /// Copies the selected cells in some bytes of a raw chunk to their places. `start` is the offset
+    /// of the body's first byte in the chunk; the body begins and ends between cells.
+    pub(crate) fn scatter_range(
+        &self,
+        start: u64,
+        body: &Body,
+        part: &Part,
+        order: &CellOrder,
+    ) -> Result<()> {
+        let access = self.access()?;
+        let within = start..start + body.len();
+        let bodies = [(start, body.clone())];
+        let mut reader = PieceReader::new(&bodies);
+        let mut done = Ok(());
+        for copy in part.copies(order, &self.target) {
+            clip(&copy, self.cell as u64, &within, |run, place| {
+                for k in 0..run.count {
+                    let to = place.at + k as usize * place.step;
+                    let read = access.slice_mut(to, place.len).ok_or_else(outside);
+                    let read = read.and_then(|out| reader.read(run.start + k * run.step, out));
+                    if done.is_ok() {
+                        done = read;
+                    }
+                }
+            });
+        }
+        done
     }
 
     /// Puts cells that come in the order of `placements` to their places.

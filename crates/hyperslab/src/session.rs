@@ -11,7 +11,7 @@ use hyperslab_store::{MeterHandle, MeterSnapshot, Prefixed, StoreKind, StoreRef}
 use serde_json::{Map, Value};
 use tokio::sync::Semaphore;
 
-use crate::cache::{ChunkCache, IndexCache};
+use crate::cache::{ChunkCache, DiskCache, DiskPlace, IndexCache};
 use crate::location::Location;
 use crate::plan::Planner;
 use crate::{Array, Error, Group, Node, Options, Progress, Result};
@@ -29,6 +29,8 @@ pub(crate) struct Inner {
     pub(crate) options: Options,
     pub(crate) chunks: ChunkCache,
     pub(crate) indexes: IndexCache,
+    /// Opened with the first remote store.
+    disk: Mutex<Option<Arc<DiskCache>>>,
     pub(crate) memory: Arc<Semaphore>,
     pub(crate) memory_units: u32,
     pub(crate) requests: Arc<Semaphore>,
@@ -58,6 +60,9 @@ pub(crate) struct OpenStore {
     pub(crate) planner: Planner,
     /// Writes are refused, so there is no use in reading what they would change.
     pub(crate) read_only: bool,
+    /// Where fetched bytes are kept on local disk. A mounted store has none: nothing tells on which
+    /// server its objects are.
+    pub(crate) disk: Option<DiskPlace>,
 }
 
 /// The kind of store that a URL names; one that nobody knows is taken for a fast one.
@@ -92,6 +97,7 @@ impl Session {
         Session(Arc::new(Inner {
             chunks: ChunkCache::new(options.cache_bytes, options.cache_fresh),
             indexes: IndexCache::new(INDEX_CACHE, options.cache_fresh),
+            disk: Mutex::new(None),
             memory: Arc::new(Semaphore::new(memory_units as usize)),
             memory_units,
             requests: Arc::new(Semaphore::new(options.concurrency.max(1))),
@@ -117,6 +123,17 @@ impl Session {
         self.0.fallbacks.load(Ordering::Relaxed)
     }
 
+    /// How many requests were made a second time, because the first took long.
+    pub fn hedged(&self) -> u64 {
+        let of = |stores: &Mutex<HashMap<String, OpenStore>>| {
+            stores.lock().map_or(0, |stores| {
+                let each = stores.values().map(|open| open.planner.watch.hedged());
+                each.sum()
+            })
+        };
+        of(&self.0.stores) + of(&self.0.mounts)
+    }
+
     /// What was asked of each store so far: (URL, counts).
     pub fn meters(&self) -> Vec<(String, MeterSnapshot)> {
         let Ok(stores) = self.0.stores.lock() else {
@@ -130,16 +147,50 @@ impl Session {
         all
     }
 
+    /// Why the cache on disk could not be used at some time, if so; reads went on without it.
+    pub fn cache_trouble(&self) -> Option<String> {
+        let disk = self.0.disk.lock().ok()?;
+        disk.as_ref()?.trouble().map(str::to_owned)
+    }
+
+    /// The cache on disk, for the remote store at `url`.
+    fn disk_place(&self, url: &str) -> Result<Option<DiskPlace>> {
+        let Some(options) = &self.0.options.disk_cache else {
+            return Ok(None);
+        };
+        let endpoint = hyperslab_store::endpoint(url, &hyperslab_store::Options::default())?;
+        let mut disk = self
+            .0
+            .disk
+            .lock()
+            .map_err(|_| Error::internal("the lock of the cache on disk is poisoned"))?;
+        let cache = match &*disk {
+            Some(cache) => cache.clone(),
+            None => disk.insert(Arc::new(DiskCache::open(options)?)).clone(),
+        };
+        // Options of other stores say how to reach the object, not which it is.
+        let query = match kind_of(url) {
+            StoreKind::Http => url.split_once('?').map_or("", |(_, query)| query),
+            _ => "",
+        };
+        Ok(Some(DiskPlace {
+            cache,
+            endpoint,
+            query: query.to_owned(),
+        }))
+    }
+
     /// Uses `store` for everything below `url`, instead of opening it: for stores that wrap others
     /// in ways a URL cannot say. What is above `url` is never looked at.
     pub fn mount(&self, url: &str, store: StoreRef) -> Result<()> {
         let open = OpenStore {
-            planner: Planner::new(&self.0.options, kind_of(url))?,
+            planner: Planner::new(&self.0.options, kind_of(url), url)?,
             store,
             meter: MeterHandle::default(),
             policy: StorePolicy::LOCAL,
             lazy: false,
             read_only: false,
+            disk: None,
         };
         if let Ok(mut mounts) = self.0.mounts.lock() {
             mounts.insert(url.to_owned(), open);
@@ -177,8 +228,13 @@ impl Session {
         };
         let lazy = matches!(opened.kind, StoreKind::File);
         let read_only = matches!(opened.kind, StoreKind::Http);
+        let disk = match opened.kind.is_remote() {
+            true => self.disk_place(url)?,
+            false => None,
+        };
         let open = OpenStore {
-            planner: Planner::new(&self.0.options, opened.kind)?,
+            disk,
+            planner: Planner::new(&self.0.options, opened.kind, url)?,
             store: opened.store,
             meter: opened.meter,
             policy,
@@ -263,11 +319,27 @@ impl Session {
             }
         }
         let mut seen = 0;
-        format::remove_node(&*open.store, &location.path, |removed| {
+        let removed = format::remove_node(&*open.store, &location.path, |removed| {
             progress.add(removed - seen);
             seen = removed;
         })
-        .await
+        .await;
+        self.forget_below(&open, &location);
+        removed
+    }
+
+    /// Forgets cached bytes of all objects of a node that is gone.
+    fn forget_below(&self, open: &OpenStore, location: &Location) {
+        let below = |root: &str| match location.path.as_str() {
+            "" => format!("{root}/"),
+            path => format!("{root}/{path}/"),
+        };
+        let name = below(&location.root);
+        self.0.chunks.forget_below(&name);
+        self.0.indexes.forget_below(&name);
+        if let Some(place) = &open.disk {
+            place.cache.forget_below(&below(location.bare_root()));
+        }
     }
 
     /// Where a node that is about to change lives, with the root of its hierarchy found, so that
@@ -308,8 +380,8 @@ impl Session {
             return Err(Error::conflict(format!("{shown} is not empty"))
                 .with_hint("choose another name, or overwrite what is there"));
         }
-        format::remove_node(&*open.store, &location.path, |_| {})
-            .await
-            .map(drop)
+        let removed = format::remove_node(&*open.store, &location.path, |_| {}).await;
+        self.forget_below(open, location);
+        removed.map(drop)
     }
 }

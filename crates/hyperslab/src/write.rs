@@ -210,10 +210,13 @@ impl Writer {
     async fn store(&self, key: &str, outcome: Outcome, mode: Put) -> Result<()> {
         self.array.forget(key);
         let store = &self.array.inner().open.store;
-        match outcome {
+        let done = match outcome {
             Outcome::Store(parts) => store.put(key, parts, mode).await.map(drop),
             Outcome::Remove => store.delete(key).await,
-        }
+        };
+        // A read meanwhile may have cached the old state.
+        self.array.forget(key);
+        done
     }
 
     /// Makes the new state of the object, over its old one.

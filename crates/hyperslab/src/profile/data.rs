@@ -39,7 +39,7 @@ pub(super) struct Extent {
     pub(super) object_seconds: f64,
     /// No object is begun after this time.
     pub(super) time: Duration,
-    /// Also write one object of this size, if that does not take longer than `time`.
+    /// Also write one object of this size, if that does not take longer than twice `time`.
     pub(super) large_bytes: Option<u64>,
 }
 
@@ -134,7 +134,7 @@ impl TestData {
 
         let begun = Instant::now();
         let mut left = extent.bytes.saturating_sub(self.bytes());
-        let affordable = (speed * extent.time.as_secs_f64()) as u64;
+        let affordable = (2.0 * speed * extent.time.as_secs_f64()) as u64;
         if let Some(large) = extent.large_bytes {
             let large = large.min(affordable.max(LEAST_BYTES)).min(left);
             self.begin(large);

@@ -65,20 +65,20 @@ impl FunctionTimes {
 pub(super) async fn function<P: Probe>(
     data: &TestData,
     probe: &P,
-    latency: f64,
+    way: f64,
     time: Duration,
 ) -> Result<FunctionTimes> {
     let object = data.largest()?;
     let number = object.key.rsplit('/').next().unwrap_or(&object.key);
     let url = format!("{}/{number}", data.url());
-    time_calls(probe, &url, object.size, latency, time).await
+    time_calls(probe, &url, object.size, way, time).await
 }
 
 async fn time_calls<P: Probe>(
     probe: &P,
     url: &str,
     size: u64,
-    latency: f64,
+    way: f64,
     time: Duration,
 ) -> Result<FunctionTimes> {
     let mut reads: Vec<u64> = READS.iter().copied().filter(|read| *read <= size).collect();
@@ -106,8 +106,8 @@ async fn time_calls<P: Probe>(
         .collect();
     let line = line(&points).ok_or_else(|| Error::internal("calls of one size give no line"))?;
     let seconds_per_byte = line.slope.max(0.0);
-    let warm_seconds = (line.intercept - latency).max(0.0);
-    let cold = first - seconds_per_byte * reads[0] as f64 - latency;
+    let warm_seconds = (line.intercept - way).max(0.0);
+    let cold = first - seconds_per_byte * reads[0] as f64 - way;
     Ok(FunctionTimes {
         seconds_per_byte,
         warm_seconds,

@@ -17,8 +17,8 @@ use crate::{Error, Progress, Result};
 const LEAST_BYTES: u64 = 1 << 20;
 /// The largest object; longer transfers are no faster.
 const LARGEST_OBJECT: u64 = 16 << 20;
-/// Waves that a measurement is divided into: nine numbers of requests, three each.
-const WAVES: f64 = 27.0;
+/// Waves that a measurement is divided into: nine numbers of requests, five each.
+const WAVES: f64 = 45.0;
 
 /// How to measure.
 #[derive(Debug, Clone)]
@@ -77,7 +77,9 @@ pub struct Measured {
     pub network: NetworkProfile,
     /// The function, if one was called.
     pub function: Option<FunctionTimes>,
-    /// Seconds of each small request.
+    /// Seconds of a small request by itself: the latency, and what this machine takes.
+    pub alone_seconds: f64,
+    /// Seconds of each small request that ran by itself.
     pub latencies: Vec<f64>,
     /// Bytes of test data that were written, and removed again.
     pub test_bytes: u64,
@@ -172,18 +174,19 @@ async fn run<P: Probe>(
         part: options.share(0.1),
         deadline: begun + options.time,
     };
-    let (network, latencies) = network(data, &effort, progress).await?;
+    let found = network(data, &effort, progress).await?;
     let function = match probe {
         Some(probe) => {
-            let (latency, time) = (network.latency_seconds, options.share(0.25));
-            Some(function(data, probe, latency, time).await?)
+            let time = options.share(0.25);
+            Some(function(data, probe, found.alone, time).await?)
         }
         None => None,
     };
     Ok(Measured {
-        network,
+        network: found.profile,
         function,
-        latencies,
+        alone_seconds: found.alone,
+        latencies: found.seconds,
         test_bytes: data.bytes(),
         took: begun.elapsed(),
     })

@@ -7,12 +7,15 @@
 //! Invariant: test data is removed when a measurement ends, fails or is stopped, or the error says
 //! where it was left; and a profile is never used for another endpoint than its own.
 
+mod calibration;
 mod data;
 mod function;
 mod measure;
 mod network;
 mod place;
+mod probe;
 mod refiner;
+mod requests;
 mod running;
 mod statistics;
 
@@ -20,4 +23,5 @@ pub use function::{FunctionTimes, NoFunction, Probe};
 pub use hyperslab_plan::{BandwidthPoint, FunctionProfile, NetworkProfile, Profile};
 pub use measure::{MeasureOptions, Measured, measure};
 pub use place::{endpoint, file_for, load, load_for, save};
+pub use probe::function_limits;
 pub use refiner::{Refiner, Sample};

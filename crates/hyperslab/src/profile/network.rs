@@ -1,33 +1,24 @@
 //! Times requests: latency, bandwidth of one connection, bandwidth of many.
 //!
-//! Between the test data and [`super::measure`]. A store hands on whole bodies only, so the time to
-//! the first byte is that of requests for a few bytes, and a transfer is what a longer request takes
-//! besides.
+//! Between [`super::requests`] and [`super::measure`]. A store hands on whole bodies only, so a
+//! transfer is what a long request takes besides what a short one does.
 //!
 //! Bandwidth of N requests is measured in waves: N requests of equal length begin together, and the
 //! wave takes one latency and then its bytes at `BW(N)`, as the planner's model has it.
 
-use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use hyperslab_plan::{BandwidthPoint, NetworkProfile};
-use hyperslab_store::{Body, Get, GetRange, StoreRef};
-use tokio::task::JoinSet;
 
+use super::calibration::Calibration;
 use super::data::TestData;
-use super::statistics::{median, spread};
+use super::requests::{SmallRequests, TINY, request, together};
+use super::statistics::{median, upper_quartile};
 use crate::{Error, Progress, Result};
 
-/// Bytes of a request whose time is all latency.
-const TINY: u64 = 16;
-/// Requests that open connections and are not counted.
-const WARM_UP: usize = 4;
-/// Requests whose median is the latency: as many as the paper's, and more if there is time.
-const LEAST_LATENCIES: usize = 32;
-const MOST_LATENCIES: usize = 64;
 /// Transfers of one connection by itself, and waves of each number of requests.
 const TRANSFERS: usize = 5;
-const WAVES: usize = 3;
+const WAVES: usize = 5;
 /// The shortest range of a wave.
 const LEAST_RANGE: u64 = 16 << 10;
 /// Bandwidth that has grown by less than this over two doublings has reached its peak.
@@ -50,44 +41,57 @@ pub(super) struct Effort {
     pub(super) deadline: Instant,
 }
 
-/// The network's profile, and the latencies that it was made from.
+/// What was found of a network.
+pub(super) struct Found {
+    pub(super) profile: NetworkProfile,
+    /// Seconds of a small request by itself: the latency, and what this machine takes.
+    pub(super) alone: f64,
+    /// Seconds of each small request that ran by itself.
+    pub(super) seconds: Vec<f64>,
+}
+
+/// Measures the way to the store of the test data.
 pub(super) async fn network(
     data: &TestData,
     effort: &Effort,
     progress: &dyn Progress,
-) -> Result<(NetworkProfile, Vec<f64>)> {
-    let latencies = latencies(data, effort).await?;
-    let latency = median(&latencies).unwrap_or(0.0);
-    let connection = connection(data, effort, latency, progress).await?;
-    let bandwidth = curve(data, effort, latency, connection, progress).await?;
+) -> Result<Found> {
+    let (most, time) = (effort.most_requests, effort.part / 3);
+    // A store without a network has no latency to find.
+    let calibration = match is_remote(data.store().url()) {
+        true => Calibration::start(),
+        false => None,
+    };
+    let calibration = calibration.as_ref();
+    let mut small = SmallRequests::default();
+    small.measure(data, calibration, most, time).await?;
+    let connection = connection(data, effort, small.alone(), progress).await?;
+    small.measure(data, calibration, most, time).await?;
+    // However long the rest has taken: bandwidth of a few requests says nothing of many.
+    let effort = &Effort {
+        deadline: effort.deadline.max(Instant::now() + 5 * effort.part),
+        ..*effort
+    };
+    let bandwidth = curve(data, effort, small.alone(), connection, progress).await?;
+    small.measure(data, calibration, most, time).await?;
     let profile = NetworkProfile {
-        latency_seconds: latency,
-        latency_spread: spread(&latencies),
+        latency_seconds: small.latency(),
+        latency_spread: small.spread(),
+        request_seconds: small.work(),
         connection_bandwidth: connection,
         bandwidth,
         requests_per_second: None,
         window: 256,
     };
-    Ok((profile, latencies))
+    Ok(Found {
+        profile,
+        alone: small.alone(),
+        seconds: small.seconds,
+    })
 }
 
-/// Seconds of small requests, one at a time.
-async fn latencies(data: &TestData, effort: &Effort) -> Result<Vec<f64>> {
-    let (key, range) = first_range(data, TINY)?;
-    for _ in 0..WARM_UP {
-        request(data.store(), &key, range.clone()).await?;
-    }
-    let begun = Instant::now();
-    let mut seconds = Vec::with_capacity(MOST_LATENCIES);
-    while seconds.len() < MOST_LATENCIES {
-        let enough = seconds.len() >= LEAST_LATENCIES && begun.elapsed() > effort.part;
-        let too_slow = seconds.len() >= LEAST_LATENCIES / 4 && begun.elapsed() > 3 * effort.part;
-        if enough || too_slow {
-            break;
-        }
-        seconds.push(request(data.store(), &key, range.clone()).await?);
-    }
-    Ok(seconds)
+fn is_remote(url: &str) -> bool {
+    url.contains("://") && !url.starts_with("file://") && !url.starts_with("memory://")
 }
 
 /// Bytes per second of one connection that nothing else disturbs.
@@ -190,13 +194,14 @@ impl Wave {
         progress.start(bytes * WAVES as u64);
         let mut speeds = Vec::with_capacity(WAVES);
         while speeds.len() < WAVES && (speeds.is_empty() || Instant::now() < effort.deadline) {
-            let seconds = together(data, many, self.length).await?;
+            let times = together(data, many, self.length).await?;
+            let seconds = times.last().copied().unwrap_or_default();
             speeds.push(speed(bytes, seconds, latency));
             progress.add(bytes);
         }
         Ok(BandwidthPoint {
             requests: self.requests,
-            bytes_per_second: median(&speeds)
+            bytes_per_second: upper_quartile(&speeds)
                 .ok_or_else(|| Error::internal("no wave was measured"))?,
         })
     }
@@ -206,71 +211,6 @@ impl Wave {
 fn speed(bytes: u64, seconds: f64, latency: f64) -> f64 {
     let transfer = seconds - latency.min(MOST_LATENCY_SHARE * seconds);
     bytes as f64 / transfer.max(1e-9)
-}
-
-/// Seconds until the last of `many` requests of `length` bytes has ended.
-async fn together(data: &TestData, many: u64, length: u64) -> Result<f64> {
-    let ranges = data.ranges(many, length);
-    if ranges.is_empty() {
-        return Err(Error::internal("no test object is large enough"));
-    }
-    // Tasks of their own use all cores, and end with the set if the measurement is stopped.
-    let mut running = JoinSet::new();
-    let begun = Instant::now();
-    for (key, range) in ranges {
-        let store = data.store().clone();
-        running.spawn(async move { request(&store, &key, range).await });
-    }
-    while let Some(ended) = running.join_next().await {
-        ended.map_err(|e| Error::internal("a request ended early").with_source(e))??;
-    }
-    Ok(begun.elapsed().as_secs_f64())
-}
-
-fn first_range(data: &TestData, length: u64) -> Result<(String, Range<u64>)> {
-    let mut ranges = data.ranges(1, length);
-    ranges
-        .pop()
-        .ok_or_else(|| Error::internal("no test object is large enough"))
-}
-
-/// Seconds of one ranged read, its body included.
-async fn request(store: &StoreRef, key: &str, range: Range<u64>) -> Result<f64> {
-    let wanted = range.end - range.start;
-    let begun = Instant::now();
-    let options = Get {
-        range: Some(GetRange::Bounded(range)),
-        ..Get::default()
-    };
-    let body = store.get(key, options).await?.body;
-    let read = receive(body).await?;
-    if read != wanted {
-        return Err(Error::unavailable(format!(
-            "{}/{key}: {read} bytes arrived instead of {wanted}",
-            store.url()
-        )));
-    }
-    Ok(begun.elapsed().as_secs_f64())
-}
-
-/// Reads what a local file has only opened; returns how many bytes there were.
-async fn receive(body: Body) -> Result<u64> {
-    if matches!(body, Body::Memory(_)) {
-        return Ok(body.len());
-    }
-    let read = move || {
-        let mut buffer = vec![0; 1 << 20];
-        let mut done = 0;
-        while done < body.len() {
-            let length = (body.len() - done).min(buffer.len() as u64);
-            body.read_at(done, &mut buffer[..length as usize])?;
-            done += length;
-        }
-        Ok(done)
-    };
-    tokio::task::spawn_blocking(read)
-        .await
-        .map_err(|e| Error::internal("a file's reader ended early").with_source(e))?
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@
 //! bandwidth of one connection if nothing else limited it; otherwise of all of them together. Which
 //! it is, the current profile says.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -40,6 +41,7 @@ pub struct Refiner {
     start: Profile,
     /// `None` if the profile never changes.
     running: Option<Mutex<State>>,
+    reports: AtomicU64,
 }
 
 /// Factors on the profile that it all started from.
@@ -61,6 +63,7 @@ impl Refiner {
                 connection: one.clone(),
                 total: one,
             })),
+            reports: AtomicU64::new(0),
         }
     }
 
@@ -69,6 +72,7 @@ impl Refiner {
         Refiner {
             start: profile,
             running: None,
+            reports: AtomicU64::new(0),
         }
     }
 
@@ -93,7 +97,13 @@ impl Refiner {
         if let Some(running) = &self.running {
             let mut state = running.lock().unwrap_or_else(PoisonError::into_inner);
             state.learn(&self.start, sample);
+            self.reports.fetch_add(1, Ordering::Relaxed);
         }
+    }
+
+    /// How often something was learned: as long as it is the same, so is [`Refiner::current`].
+    pub fn reports(&self) -> u64 {
+        self.reports.load(Ordering::Relaxed)
     }
 }
 
