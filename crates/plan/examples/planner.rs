@@ -49,12 +49,14 @@ fn main() -> Result<()> {
 
     let (chunks, chunk_plan) = ten_thousand_chunks()?;
     let (runs, run_plan) = a_million_runs()?;
+    let (small_box, small_plan) = a_small_box()?;
     println!(
         "{{\"queries\": {queries}, \"costlier\": {costlier}, \"equal\": {equal}, \
          \"gain_geometric\": {geometric}, \"gain_median\": {}, \"gain_most\": {}, \
          \"small\": {small}, \"within\": {within}, \"worst\": {worst}, \
          \"chunks_ms\": {chunks}, \"chunks_requests\": {chunk_plan}, \
-         \"runs_ms\": {runs}, \"runs_requests\": {run_plan}}}",
+         \"runs_ms\": {runs}, \"runs_requests\": {run_plan}, \
+         \"small_ms\": {small_box}, \"small_requests\": {small_plan}}}",
         gains[gains.len() / 2],
         gains[gains.len() - 1],
     );
@@ -102,6 +104,16 @@ fn ten_thousand_chunks() -> Result<(f64, u64)> {
     };
     let query = Query::new((0..10_000).map(object).collect())?;
     Ok(time(&query, &model()?))
+}
+
+/// A small box at the corner of four chunks of 1 MiB: 21 rows in all.
+fn a_small_box() -> Result<(f64, u64)> {
+    let object = |(rows, first): (u64, u64)| {
+        let runs = (0..rows).map(|i| first + i * 2048);
+        Object::raw(1 << 20, runs.map(|at| Run::plain(at..at + 40)).collect())
+    };
+    let parts = [(10, 1_028_000), (10, 1_026_056), (11, 1_960), (11, 0)];
+    Ok(time(&Query::new(parts.map(object).to_vec())?, &model()?))
 }
 
 /// A million runs with gaps of all sizes, in 16 objects.

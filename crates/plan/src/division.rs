@@ -33,7 +33,9 @@ impl<'a> Division<'a> {
         }
         for (object, first) in query.objects().iter().zip(&division.first) {
             let sums = &division.sums[*first..];
-            division.fewest.push(fewest(object, sums, model).unwrap_or(0));
+            division
+                .fewest
+                .push(fewest(object, sums, model).unwrap_or(0));
         }
         division
     }
@@ -201,8 +203,16 @@ mod tests {
             let cell = object.grain.max(1);
             let mut at = run.start;
             while at < run.end {
-                let end = if object.grain == 0 { run.end } else { at + cell };
-                let part = if object.grain == 0 { part_of(at) } else { part_of_cell(&part_of, at, end) };
+                let end = if object.grain == 0 {
+                    run.end
+                } else {
+                    at + cell
+                };
+                let part = if object.grain == 0 {
+                    part_of(at)
+                } else {
+                    part_of_cell(&part_of, at, end)
+                };
                 match calls.last_mut() {
                     Some((last, call)) if *last == part => {
                         call.read.end = end;
@@ -215,7 +225,12 @@ mod tests {
                     }
                     _ => calls.push((
                         part,
-                        Call { read: at..end, bytes: end - at, useful: end - at, reads: 1 },
+                        Call {
+                            read: at..end,
+                            bytes: end - at,
+                            useful: end - at,
+                            reads: 1,
+                        },
                     )),
                 }
                 at = end;

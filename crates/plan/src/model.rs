@@ -22,8 +22,11 @@ use crate::{
 
 /// Calls of the function under way at a time, at most.
 const CALLS: u64 = 256;
+/// Bandwidth this near to the peak is the peak: a curve that was measured is never quite level, and
+/// hundreds of requests are not worth a few hundredths.
+const NEARLY: f64 = 0.94;
 /// The share of the client's work that counts in any case.
-const TIE: f64 = 0.01;
+const TIE: f64 = 0.05;
 
 /// Fees in dollars.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -82,9 +85,17 @@ impl Model {
                 ),
             );
         }
+        let mut network = profile.network.clone();
+        let enough = NEARLY * network.peak();
+        let full = network.peak();
+        for point in &mut network.bandwidth {
+            if point.bytes_per_second >= enough {
+                point.bytes_per_second = full;
+            }
+        }
         Ok(Model {
             window: profile.network.window(),
-            network: profile.network.clone(),
+            network,
             function: profile.function.clone(),
             fees,
             phi,
@@ -167,7 +178,10 @@ impl Model {
     /// Calls under way at a time: they have a window of their own, since they do not load the line
     /// while they compute.
     pub fn call_window(&self) -> u64 {
-        let concurrency = self.function.as_ref().map_or(1, |f| u64::from(f.concurrency));
+        let concurrency = self
+            .function
+            .as_ref()
+            .map_or(1, |f| u64::from(f.concurrency));
         concurrency.clamp(1, CALLS)
     }
 

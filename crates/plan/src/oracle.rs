@@ -144,8 +144,16 @@ pub fn random_model(random: &mut Random) -> Result<Model> {
         source: "random".into(),
         network: NetworkProfile {
             latency_seconds: random.scale(0.0005, 0.15),
-            latency_spread: if random.below(2) == 0 { 0.0 } else { random.scale(1e-4, 0.02) },
-            request_seconds: if random.below(2) == 0 { 0.0 } else { random.scale(1e-5, 1e-3) },
+            latency_spread: if random.below(2) == 0 {
+                0.0
+            } else {
+                random.scale(1e-4, 0.02)
+            },
+            request_seconds: if random.below(2) == 0 {
+                0.0
+            } else {
+                random.scale(1e-5, 1e-3)
+            },
             connection_bandwidth: connection,
             bandwidth,
             requests_per_second: None,

@@ -42,6 +42,7 @@ mod server;
 mod sim;
 mod sync;
 mod text;
+mod virtual_time;
 mod wire;
 
 pub use config::{KeyPair, SimConfig};
@@ -55,3 +56,4 @@ pub use network::{Latency, Network, RateLimit, RateScope};
 pub use objects::ObjectsHandle;
 pub use procedural::{CellType, Procedural, ZarrArray, cell_value};
 pub use sim::Sim;
+pub use virtual_time::{VirtualCloud, VirtualConfig, VirtualOutcome, VirtualRequest, Work};

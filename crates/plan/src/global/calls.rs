@@ -172,7 +172,11 @@ fn best_prefix(model: &Model, gone: &[Load], left: &[Load]) -> (f64, usize) {
     }
     let step = len / PREFIXES;
     let at = look(0, len - 1, step);
-    look(at.saturating_sub(step), (at + step).min(len - 1), (step / 32).max(1));
+    look(
+        at.saturating_sub(step),
+        (at + step).min(len - 1),
+        (step / 32).max(1),
+    );
     best
 }
 

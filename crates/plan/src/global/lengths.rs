@@ -94,7 +94,9 @@ mod tests {
     #[test]
     fn classes_grow_with_their_numbers() {
         assert_eq!(class_of(u64::MAX), CLASSES - 1);
-        let numbers: Vec<u64> = (0..64).flat_map(|e| [1u64 << e, (1u64 << e) + (1u64 << e) / 3]).collect();
+        let numbers: Vec<u64> = (0..64)
+            .flat_map(|e| [1u64 << e, (1u64 << e) + (1u64 << e) / 3])
+            .collect();
         let mut sorted = numbers.clone();
         sorted.sort_unstable();
         assert!(sorted.windows(2).all(|w| class_of(w[0]) <= class_of(w[1])));

@@ -65,15 +65,24 @@ pub(crate) fn methods(query: &Query, model: &Model) -> Candidate {
     if query.num_runs() <= PAPER_RUNS {
         plans.push((paper::methods(query, model), Vec::new()));
     }
-    if small {
-        // From several starts: a single one may end where no move helps, short of the best.
-        let separate = plans.iter().filter(|(_, bundles)| bundles.is_empty());
-        let polished = separate.map(|(plan, _)| (polish::polish(query, model, plan), Vec::new()));
-        plans.extend(polished.collect::<Vec<_>>());
-    }
-    let mut best = plans
+    let mut weighed: Vec<(f64, Candidate)> = plans
         .into_iter()
         .map(|plan| (cost(query, model, &plan), plan))
+        .collect();
+    weighed.sort_by(|a, b| a.0.total_cmp(&b.0));
+    if small && let Some((_, (methods, bundles))) = weighed.first() {
+        // From several starts: a single one may end where no move helps, short of the best.
+        let seconds = model.seconds(&Load::of(query, model, methods, bundles));
+        let mut budget = polish::budget(seconds);
+        let mut polished = Vec::new();
+        for (_, (plan, _)) in weighed.iter().filter(|(_, plan)| plan.1.is_empty()) {
+            let plan = (polish::polish(query, model, plan, &mut budget), Vec::new());
+            polished.push((cost(query, model, &plan), plan));
+        }
+        weighed.extend(polished);
+    }
+    let mut best = weighed
+        .into_iter()
         .min_by(|a, b| a.0.total_cmp(&b.0))
         .map_or_else(Candidate::default, |(_, plan)| plan);
     whole_objects(query, &mut best.0);

@@ -19,6 +19,9 @@ const MAX_RUNS: usize = 96;
 const SWEEPS: usize = 24;
 /// Pairs of moves are tried where there are at most so many moves.
 const MAX_PAIRED: usize = 240;
+/// Candidates that are weighed for the quickest and for the slowest query.
+const MIN_BUDGET: u64 = 4_000;
+const MAX_BUDGET: u64 = 200_000;
 /// Calls of one object, and parts of one range, that are tried.
 const MAX_PARTS: u64 = 32;
 
@@ -48,8 +51,21 @@ impl Group {
     }
 }
 
-/// The plan after polishing; never costlier than before.
-pub(super) fn polish(query: &Query, model: &Model, methods: &[Method]) -> Vec<Method> {
+/// How many candidates may be weighed for a query that takes so long: planning must not be noticed.
+pub(super) fn budget(seconds: f64) -> u64 {
+    const SHARE: f64 = 0.02;
+    const SECONDS_EACH: f64 = 150e-9;
+    let affordable = SHARE * seconds / SECONDS_EACH;
+    (affordable as u64).clamp(MIN_BUDGET, MAX_BUDGET)
+}
+
+/// The plan after polishing; never costlier than before. Takes what it weighs from the budget.
+pub(super) fn polish(
+    query: &Query,
+    model: &Model,
+    methods: &[Method],
+    budget: &mut u64,
+) -> Vec<Method> {
     let objects = query.objects();
     let mut state: Vec<Choice> = objects
         .iter()
@@ -66,12 +82,17 @@ pub(super) fn polish(query: &Query, model: &Model, methods: &[Method]) -> Vec<Me
         return methods.to_vec();
     }
     let mut cost = model.cost(&sum(&loads, None));
+    let starts: Vec<Vec<Choice>> = objects.iter().map(always).collect();
     for _ in 0..SWEEPS {
         let mut better = false;
         for (i, object) in objects.iter().enumerate() {
+            if *budget == 0 {
+                break;
+            }
             let others = sum(&loads, Some(i));
             let mut best = None;
-            for candidate in moves(object, model, &state[i]) {
+            for candidate in moves(object, model, &state[i], &starts[i]) {
+                *budget = budget.saturating_sub(1);
                 let Some(new) = load(object, model, &candidate) else {
                     continue;
                 };
@@ -94,7 +115,10 @@ pub(super) fn polish(query: &Query, model: &Model, methods: &[Method]) -> Vec<Me
                 (state, loads) = (relieved, new);
             }
         }
-        if !better && let Some((changes, new_cost)) = pair(objects, model, &state, &loads, cost) {
+        if !better
+            && let Some((changes, new_cost)) =
+                pair(objects, model, &starts, &state, &loads, cost, budget)
+        {
             (cost, better) = (new_cost, true);
             for (at, choice, load) in changes {
                 (state[at], loads[at]) = (choice, load);
@@ -198,7 +222,7 @@ fn method(object: &Object, choice: &Choice) -> Method {
 }
 
 /// All neighbours of a choice.
-fn moves(object: &Object, model: &Model, choice: &Choice) -> Vec<Choice> {
+fn moves(object: &Object, model: &Model, choice: &Choice, always: &[Choice]) -> Vec<Choice> {
     let mut out = Vec::new();
     let all = object.runs.len();
     let one = |first, end| Group {
@@ -261,15 +285,58 @@ fn moves(object: &Object, model: &Model, choice: &Choice) -> Vec<Choice> {
             out.push(Choice::Groups((0..all).map(|i| one(i, i + 1)).collect()));
         }
     }
-    out.extend((1..all.min(8)).map(|k| Choice::Groups(at_largest_gaps(object, k))));
+    out.extend(always.iter().cloned());
+    out
+}
+
+/// Choices that are worth trying from everywhere: few groups, divided at the largest gaps or so that
+/// the longest is short, and one group in parts.
+fn always(object: &Object) -> Vec<Choice> {
+    let all = object.runs.len();
+    let mut out = Vec::new();
+    for k in 1..all.min(8) {
+        let (gaps, even) = (at_largest_gaps(object, k), evenly(object, k + 1));
+        if even != gaps {
+            out.push(Choice::Groups(even));
+        }
+        out.push(Choice::Groups(gaps));
+    }
     for parts in [1, 2, 3, 4, 6, 8] {
-        let group = Group {
-            parts,
-            ..one(0, all)
-        };
-        out.push(Choice::Groups(vec![group]));
+        let (first, end) = (0, all);
+        out.push(Choice::Groups(vec![Group { first, end, parts }]));
     }
     out
+}
+
+/// The runs of an object in at most `k` groups, the longest of which is as short as can be.
+fn evenly(object: &Object, k: usize) -> Vec<Group> {
+    let within = |most: u64| {
+        let mut groups: Vec<Group> = Vec::new();
+        for (i, run) in object.runs.iter().enumerate() {
+            match groups.last_mut() {
+                Some(group) if run.end - object.runs[group.first].start <= most => {
+                    group.end = i + 1;
+                }
+                _ => groups.push(Group {
+                    first: i,
+                    end: i + 1,
+                    parts: 1,
+                }),
+            }
+        }
+        groups
+    };
+    let covering = object.covering();
+    let (mut low, mut high) = (0, covering.end - covering.start);
+    while low < high {
+        let middle = low + (high - low) / 2;
+        if within(middle).len() <= k {
+            high = middle;
+        } else {
+            low = middle + 1;
+        }
+    }
+    within(high)
 }
 
 /// The runs of an object, split at its `k` largest gaps.
@@ -298,31 +365,38 @@ type Change = (usize, Choice, Load);
 fn pair(
     objects: &[Object],
     model: &Model,
+    starts: &[Vec<Choice>],
     state: &[Choice],
     loads: &[Load],
     cost: f64,
+    budget: &mut u64,
 ) -> Option<(Vec<Change>, f64)> {
-    let allowed = |object: &Object, choice: &Choice| -> Vec<(Choice, Load)> {
-        let moves = moves(object, model, choice).into_iter();
+    let allowed = |i: usize, choice: &Choice| -> Vec<(Choice, Load)> {
+        let object = &objects[i];
+        let moves = moves(object, model, choice, &starts[i]).into_iter();
         moves
             .filter_map(|choice| load(object, model, &choice).map(|load| (choice, load)))
             .collect()
     };
-    let all: Vec<Vec<(Choice, Load)>> = objects
+    let all: Vec<Vec<(Choice, Load)>> = state
         .iter()
-        .zip(state)
-        .map(|(object, choice)| allowed(object, choice))
+        .enumerate()
+        .map(|(i, choice)| allowed(i, choice))
         .collect();
-    if all.iter().map(Vec::len).sum::<usize>() > MAX_PAIRED {
+    let moves = all.iter().map(Vec::len).sum::<usize>();
+    // Each with each of the other objects' moves, and with about as many of its own object.
+    let pairs = (moves * moves) as u64;
+    if moves > MAX_PAIRED || pairs > *budget {
         return None;
     }
+    *budget -= pairs;
     let mut best = None;
     let mut lowest = cost * (1.0 - 1e-12);
-    for (i, object) in objects.iter().enumerate() {
+    for i in 0..objects.len() {
         // Two moves of one object.
         let others = sum(loads, Some(i));
         for (first, _) in &all[i] {
-            for (choice, load) in allowed(object, first) {
+            for (choice, load) in allowed(i, first) {
                 let new = model.cost(&others.join(&load));
                 if new < lowest {
                     lowest = new;

@@ -78,7 +78,11 @@ impl Setting {
 
 /// The longest part of an object's ranges.
 fn part_of(object: &Object, part: u64) -> u64 {
-    if object.splittable { part.max(1) } else { u64::MAX }
+    if object.splittable {
+        part.max(1)
+    } else {
+        u64::MAX
+    }
 }
 
 /// Runs joined across gaps of at most `gap`.

@@ -73,6 +73,11 @@ impl SimFunction {
             false => AllowList::new(&function.allow)?,
         };
         let model = function.model.clone();
+        // Lambda alone slows long answers down; what the model says is all there is otherwise.
+        let host = match model.stream_bandwidth {
+            Some(_) => Host::Aws,
+            None => Host::Local,
+        };
         let service = Service::new(ServiceConfig {
             allow,
             secret: function.secret.clone(),
@@ -81,7 +86,9 @@ impl SimFunction {
                 max_memory: model.memory_bytes,
                 // The instances are counted here, and each answers one call.
                 max_concurrent: u32::MAX,
-                ..Limits::of(Host::Aws)
+                memory: Some(model.memory_bytes),
+                concurrency: Some(model.max_concurrent),
+                ..Limits::of(host)
             },
             options: Options::new().with_environment(environment(inner_address, config)),
         })?;

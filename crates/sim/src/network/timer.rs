@@ -145,7 +145,8 @@ fn run(shared: &Shared) {
         let mut wait = None;
         while let Some(Reverse((deadline, id))) = queue.deadlines.peek().copied() {
             if deadline > now + GRAIN {
-                wait = Some(deadline - now);
+                // As early as counts: waking up takes about as long again.
+                wait = Some(deadline - now - GRAIN);
                 break;
             }
             queue.deadlines.pop();
