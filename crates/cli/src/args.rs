@@ -2,15 +2,17 @@
 //!
 //! Each command's own arguments live with the command.
 
+use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use clap::{ArgAction, Args, Parser, Subcommand};
 
 use crate::commands::{
-    completions, cp, create, demo, diff, doctor, du, explain, get, info, ls, profile, put, resize,
-    rm, sim, tree,
+    cache, completions, cp, create, demo, diff, doctor, du, explain, get, info, ls, profile, put,
+    resize, rm, sim, tree,
 };
-use crate::{planning, size};
+use crate::{caching, planning, size};
 
 const ABOUT: &str = "Large multi-dimensional arrays on any object store.
 
@@ -69,6 +71,43 @@ pub(crate) struct Global {
     /// What requests and traffic cost: a file, or aws, azure, gcp, none
     #[arg(long, global = true, value_name = "FILE", value_parser = planning::prices)]
     pub(crate) prices: Option<Arc<hyperslab::PriceBook>>,
+    /// Plan with the profile as it is: do not let the timings of reads refine it
+    #[arg(long, global = true)]
+    pub(crate) frozen: bool,
+    /// Ask a second time where an answer takes longer than 99 of 100 did, and take what comes first
+    #[arg(long, global = true)]
+    pub(crate) hedge: bool,
+    /// End a read that takes longer, such as 30s, with an error
+    #[arg(long, global = true, value_name = "TIME", value_parser = caching::time)]
+    pub(crate) deadline: Option<Duration>,
+    /// URL of the function next to the data; reads call it where that pays. Calls are signed with the
+    /// secret in HYPERSLAB_FUNCTION_SECRET
+    #[arg(
+        long,
+        global = true,
+        value_name = "URL",
+        env = "HYPERSLAB_FUNCTION",
+        hide_env_values = true
+    )]
+    pub(crate) function: Option<String>,
+    /// File with the secret that calls of the function are signed with
+    #[arg(
+        long,
+        global = true,
+        value_name = "FILE",
+        env = "HYPERSLAB_FUNCTION_SECRET_FILE"
+    )]
+    pub(crate) function_secret_file: Option<PathBuf>,
+    /// Keep fetched bytes in this folder, and take from it what earlier commands fetched
+    #[arg(long, global = true, value_name = "DIR", env = "HYPERSLAB_CACHE")]
+    pub(crate) cache: Option<PathBuf>,
+    /// Bytes that the folder of --cache may take: 1GiB where it is left out
+    #[arg(long, global = true, value_name = "SIZE", value_parser = size::parse_positive)]
+    pub(crate) cache_bytes: Option<u64>,
+    /// Use cached bytes for so long, such as 10m, without asking the store whether they changed: it
+    /// is always asked where this is left out
+    #[arg(long, global = true, value_name = "TIME", value_parser = caching::time)]
+    pub(crate) cache_fresh: Option<Duration>,
     /// Print results only: no notes, no progress
     #[arg(short, long, global = true)]
     pub(crate) quiet: bool,
@@ -92,6 +131,7 @@ pub(crate) enum Command {
     Rm(rm::Arguments),
     Du(du::Arguments),
     Diff(diff::Arguments),
+    Cache(cache::Arguments),
     Doctor(doctor::Arguments),
     Profile(profile::Arguments),
     Demo(demo::Arguments),

@@ -4,11 +4,13 @@
 use std::io::{IsTerminal, Write};
 use std::sync::Mutex;
 
+use hyperslab::store::Environment;
 use hyperslab::{Error, Options, Result, Session};
 use serde_json::Value;
 
 use crate::args::Global;
 use crate::progress::{Bar, Unit};
+use crate::{caching, planning};
 
 /// The surroundings of a command.
 pub(crate) struct Context {
@@ -24,7 +26,7 @@ pub(crate) struct Context {
 
 impl Context {
     /// The surroundings that the global options ask for.
-    pub(crate) fn new(global: &Global) -> Self {
+    pub(crate) fn new(global: &Global) -> Result<Self> {
         let mut options = Options::default();
         // Half for chunks on their way inside the session, half for the cells in our own buffers.
         options.memory = (global.memory.unwrap_or(options.memory) / 2).max(1);
@@ -38,15 +40,25 @@ impl Context {
         options.place = global.place.unwrap_or(options.place);
         options.profile.clone_from(&global.profile);
         options.prices.clone_from(&global.prices);
+        options.frozen = global.frozen;
+        options.hedge = global.hedge;
+        options.deadline = global.deadline;
+        options.disk_cache = caching::options(global);
+        options.cache_fresh = global.cache_fresh.unwrap_or(options.cache_fresh);
+        options.function = planning::function(
+            global.function.as_deref(),
+            global.function_secret_file.as_deref(),
+            &Environment::process(),
+        )?;
         let plain = std::env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty());
-        Context {
+        Ok(Context {
             session: Session::new(options),
             json: global.json,
             quiet: global.quiet,
             verbose: global.verbose,
             colour: !plain && !global.json && std::io::stdout().is_terminal(),
             state: Mutex::new(None),
-        }
+        })
     }
 
     /// Bytes that a command's own buffers may take: what `--memory` leaves beside the session.

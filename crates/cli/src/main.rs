@@ -10,6 +10,7 @@
 mod address;
 mod args;
 mod blocks;
+mod caching;
 mod cell;
 mod codec_text;
 mod commands;
@@ -45,7 +46,10 @@ fn main() -> ExitCode {
         Err(code) => return code,
     };
     report::start_logging(&cli.global);
-    let context = Context::new(&cli.global);
+    let context = match Context::new(&cli.global) {
+        Ok(context) => context,
+        Err(error) => return report::fail(&error, cli.global.json),
+    };
     let own_signals = cli.command.handles_signals();
     let work = Box::pin(commands::run(cli.command, &context));
     let outcome = hyperslab::block_on(interrupt::guard(work, &context, own_signals));

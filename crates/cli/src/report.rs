@@ -41,6 +41,11 @@ pub(crate) fn finish(context: &Context, outcome: Result<Ended>) -> ExitCode {
     if context.verbose > 0 {
         print_meters(context);
     }
+    // With -v it was said in the log when it happened.
+    let trouble = context.session.cache_trouble();
+    if let Some(trouble) = trouble.filter(|_| context.verbose == 0) {
+        context.note(&format!("warning: {}", one_line(&trouble)));
+    }
     match outcome {
         Ok(Ended::Finished(true)) => ExitCode::SUCCESS,
         Ok(Ended::Finished(false)) => ExitCode::from(DIFFERENT),

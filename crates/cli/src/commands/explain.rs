@@ -17,6 +17,7 @@ use crate::table::{Side, lay_out};
 const EXAMPLES: &str = "Examples:
   hyperslab explain 's3://bucket/sky.zarr/images[0:10, :, 5]'
   hyperslab explain 's3://bucket/sky.zarr/images[3]' --phi 1000 --place internet --html plan.html
+  hyperslab explain 's3://bucket/sky.zarr/images[3]' --function https://f.example --frozen
   hyperslab explain 's3://bucket/sky.zarr/images[3]' --planner paper --analyze";
 
 /// Show what a read would do, and what it would take
@@ -84,10 +85,18 @@ fn totals(context: &Context) -> (u64, u64) {
     })
 }
 
-fn counts(explained: &Explanation) -> [(&'static str, usize); 4] {
+fn counts(explained: &Explanation) -> [(&'static str, usize); 5] {
     let count = |which: fn(&Method) -> bool| {
         let methods = explained.chunks.iter().map(|chunk| &chunk.method);
         methods.filter(|method| which(method)).count()
+    };
+    // Chunks of which nothing is fetched.
+    let idle = |cached: bool| {
+        let none = |method: &Method| matches!(method, Method::Ranges(r) if r.is_empty());
+        let chunks = explained.chunks.iter();
+        chunks
+            .filter(|chunk| none(&chunk.method) && (chunk.cached > 0) == cached)
+            .count()
     };
     [
         ("get", count(|m| matches!(m, Method::Get))),
@@ -96,10 +105,8 @@ fn counts(explained: &Explanation) -> [(&'static str, usize); 4] {
             count(|m| matches!(m, Method::Ranges(r) if !r.is_empty())),
         ),
         ("function", count(|m| matches!(m, Method::Function(_)))),
-        (
-            "nothing stored",
-            count(|m| matches!(m, Method::Ranges(r) if r.is_empty())),
-        ),
+        ("cache", idle(true)),
+        ("nothing stored", idle(false)),
     ]
 }
 
@@ -111,10 +118,11 @@ fn render(explained: &Explanation, measured: Option<&Measured>) -> String {
         .collect();
     let network = explained.model.network();
     let mut text = format!(
-        "chunks     {}: {}\nwanted     {}\nnetwork    {:.1} ms, {}/s a connection, {}/s in all, window {}\nφ          {} s per dollar\n\n",
+        "chunks     {}: {}\nwanted     {}\ncached     {}\nnetwork    {:.1} ms, {}/s a connection, {}/s in all, window {}\nφ          {} s per dollar\n\n",
         explained.chunks.len(),
         by_method.join(", "),
         size::show(explained.useful),
+        size::show(explained.cached),
         network.latency_seconds * 1e3,
         size::show(network.connection_bandwidth as u64),
         size::show(network.peak() as u64),
@@ -174,6 +182,7 @@ fn as_json(explained: &Explanation, measured: Option<&Measured>) -> Value {
                 "method": chunk.method,
                 "useful": chunk.useful,
                 "bytes": chunk.bytes,
+                "cached": chunk.cached,
             })
         })
         .collect();
@@ -185,6 +194,7 @@ fn as_json(explained: &Explanation, measured: Option<&Measured>) -> Value {
     json!({
         "planner": explained.mode.to_string(),
         "useful": explained.useful,
+        "cached": explained.cached,
         "estimate": explained.estimate,
         "measured": measured.map(|m| json!({
             "seconds": m.seconds, "requests": m.requests, "bytes": m.bytes,

@@ -16,6 +16,7 @@ const EXAMPLES: &str = "Examples:
   hyperslab get 'data/climate.zarr/temperature[0, ::10, ::10]'
   hyperslab get 's3://bucket/sky.zarr/images[0:10, :, 5]' -o out.npy
   hyperslab get 's3://bucket/sky.zarr/images[3]' -o image.png --vmin 0 --vmax 1
+  hyperslab get 's3://bucket/sky.zarr/images[:, 7]' -o out.npy --function https://f.example
   hyperslab get 'data/names.zarr[::-1]' --format csv | head";
 
 /// Read cells and print them or write them to a file

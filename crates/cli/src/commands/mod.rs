@@ -3,6 +3,7 @@
 //! Every command returns true if all is well and false for "different" or "unhealthy", which are
 //! answers rather than errors.
 
+pub(crate) mod cache;
 pub(crate) mod completions;
 pub(crate) mod cp;
 pub(crate) mod create;
@@ -43,6 +44,7 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<bool> {
         Command::Rm(arguments) => rm::run(&arguments, context).await,
         Command::Du(arguments) => du::run(&arguments, context).await,
         Command::Diff(arguments) => diff::run(&arguments, context).await,
+        Command::Cache(arguments) => cache::run(&arguments, context),
         Command::Doctor(arguments) => doctor::run(&arguments, context).await,
         Command::Profile(arguments) => profile::run(&arguments, context).await,
         Command::Demo(arguments) => demo::run(&arguments, context).await,

@@ -1,18 +1,17 @@
 //! `profile`: measures an endpoint for the planner.
 
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use clap::Args;
-use hyperslab::profile::{self, FunctionProfile, MeasureOptions, Measured, Probe, Profile};
-use hyperslab::store::{self, Environment, Opened, StoreKind};
+use hyperslab::profile::{self, FunctionProfile, MeasureOptions, Measured, Profile};
+use hyperslab::store::{self, Opened, StoreKind};
 use hyperslab::{Error, Result};
-use hyperslab_function::{FunctionClient, Secret, SlabRequest, StridedRun, Unit};
 use serde_json::json;
 
 use crate::address::{Address, without_query};
 use crate::context::Context;
-use crate::curves;
+use crate::curves::{self, Format};
 use crate::interrupt::stop_signal;
 use crate::size;
 use crate::table::{Side, lay_out};
@@ -21,29 +20,23 @@ use crate::table::{Side, lay_out};
 const INTERRUPTED: i32 = 130;
 /// The most requests that are tried at a time.
 const MOST_REQUESTS: usize = 256;
-/// A call that takes longer has failed.
-const CALL: Duration = Duration::from_secs(60);
-/// The environment variable of the secret that calls are signed with.
-const SECRET: &str = "HYPERSLAB_FUNCTION_SECRET";
 
 const EXAMPLES: &str = "Examples:
   hyperslab profile s3://bucket/scratch
-  hyperslab profile s3://bucket --bytes 64MiB --seconds 20 -o office.toml --plot office.svg
+  hyperslab profile s3://bucket --bytes 64MiB --seconds 20 -o office.toml --plot office.png
   hyperslab profile s3://bucket --function https://abc.lambda-url.eu-west-1.on.aws";
 
 /// Measure an endpoint: request time, bandwidth by number of requests, time of the function
 ///
 /// Writes test data below the URL and removes it again. The profile is kept in the configuration
-/// folder under the name of its endpoint, unless -o names another file. Calls of the function are
-/// signed with the secret in HYPERSLAB_FUNCTION_SECRET, if it is set.
+/// folder under the name of its endpoint, unless -o names another file, and every later read from
+/// that endpoint is planned with it. The function that --function names is measured as well, and
+/// asked for its limits.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
     /// URL of a place that may be written to
     url: String,
-    /// Also measure the function at this URL
-    #[arg(long, value_name = "URL")]
-    function: Option<String>,
     /// Bytes of test data, at most
     #[arg(long, value_name = "SIZE", default_value = "256MiB", value_parser = size::parse_positive)]
     bytes: u64,
@@ -53,7 +46,7 @@ pub(crate) struct Arguments {
     /// Write the profile to this file
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Draw the measured curves into this .svg file
+    /// Draw the measured curves into this file; its ending tells the format: .svg .png
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
 }
@@ -62,9 +55,9 @@ pub(crate) async fn run(arguments: &Arguments, context: &Context) -> Result<bool
     let url = Address::whole(&arguments.url, "profile")?;
     let opened = store::open_with(&url, &store::Options::new())?;
     let place = Place::new(arguments, &url, &opened)?;
-    let caller = Caller::new(arguments)?;
-    let limits = match &caller {
-        Some(caller) => Some(caller.limits(opened.kind).await?),
+    let function = context.session.options().function.as_deref();
+    let limits = match function {
+        Some(function) => Some(profile::function_limits(function).await?),
         None => None,
     };
     let options = MeasureOptions {
@@ -79,8 +72,7 @@ pub(crate) async fn run(arguments: &Arguments, context: &Context) -> Result<bool
         ));
     }
     let bar = context.bar("measuring");
-    let measured =
-        profile::measure(opened.store, &options, caller.as_ref(), &bar, stop_signal()).await?;
+    let measured = profile::measure(opened.store, &options, function, &bar, stop_signal()).await?;
     drop(bar);
     let Some(measured) = measured else {
         context.note("interrupted; the test data was removed and no profile was written");
@@ -90,8 +82,8 @@ pub(crate) async fn run(arguments: &Arguments, context: &Context) -> Result<bool
     let date = chrono::Utc::now().format("%Y-%m-%d").to_string();
     let found = measured.profile(&place.name, &date, limits.as_ref())?;
     profile::save(&found, &place.file)?;
-    if let Some(plot) = &place.plot {
-        write(plot, &curves::draw(&measured, &place.name, &date))?;
+    if let Some((plot, format)) = &place.plot {
+        write(plot, &curves::draw(&measured, &place.name, &date, *format)?)?;
     }
     report(&found, &measured, &place, context)?;
     Ok(true)
@@ -101,7 +93,7 @@ pub(crate) async fn run(arguments: &Arguments, context: &Context) -> Result<bool
 struct Place {
     name: String,
     file: PathBuf,
-    plot: Option<PathBuf>,
+    plot: Option<(PathBuf, Format)>,
 }
 
 impl Place {
@@ -114,22 +106,23 @@ impl Place {
             ))
             .with_hint("name a place in a bucket or on a disk"));
         }
-        if let Some(plot) = &arguments.plot
-            && plot.extension().is_none_or(|end| end != "svg")
-        {
-            return Err(
-                Error::invalid(format!("{} is not the name of a picture", plot.display()))
-                    .with_hint("curves are drawn as SVG: end the name with .svg"),
-            );
-        }
+        let plot = match &arguments.plot {
+            Some(path) => Some((path.clone(), Format::of(path)?)),
+            None => None,
+        };
         Ok(Place {
             name: profile::endpoint(url)?,
             file: match &arguments.output {
                 Some(file) => file.clone(),
                 None => profile::file_for(url)?,
             },
-            plot: arguments.plot.clone(),
+            plot,
         })
+    }
+
+    fn plot(&self) -> Option<String> {
+        let (path, _) = self.plot.as_ref()?;
+        Some(path.display().to_string())
     }
 }
 
@@ -141,62 +134,10 @@ fn most_requests(opened: &Opened, context: &Context) -> u32 {
     MOST_REQUESTS.min(allowed).min(asked).max(1) as u32
 }
 
-/// Calls the function with reads of the test data.
-struct Caller {
-    client: FunctionClient,
-}
-
-impl Caller {
-    fn new(arguments: &Arguments) -> Result<Option<Self>> {
-        let Some(url) = &arguments.function else {
-            return Ok(None);
-        };
-        let secret = match Environment::process().get(SECRET) {
-            Some(secret) => Some(Secret::new(secret)?),
-            None => None,
-        };
-        let client = FunctionClient::new(url, secret)?;
-        Ok(Some(Caller { client }))
-    }
-
-    /// What cannot be measured: the cloud's own limits, and those that the function tells.
-    async fn limits(&self, kind: StoreKind) -> Result<FunctionProfile> {
-        let health = self.client.health(Instant::now() + CALL).await?;
-        let cloud = match kind {
-            StoreKind::Azure => "azure",
-            StoreKind::Google => "gcp",
-            _ => "aws",
-        };
-        let mut limits = Profile::built_in(cloud)?
-            .function
-            .ok_or_else(|| Error::internal("a built-in profile has no function"))?;
-        limits.max_answer_bytes = limits.max_answer_bytes.min(health.limits.max_answer);
-        limits.max_seconds = limits.max_seconds.min(health.limits.max_seconds as f64);
-        Ok(limits)
-    }
-}
-
-impl Probe for Caller {
-    async fn call(&self, object: &str, read_bytes: u64) -> Result<Duration> {
-        // The first and the last byte: the function reads what is between, and answers next to
-        // nothing.
-        let ends = StridedRun {
-            start: 0,
-            len: 1,
-            step: read_bytes.saturating_sub(1).max(1),
-            count: read_bytes.min(2),
-        };
-        let request = SlabRequest::new(object, vec![Unit::raw(vec![ends])])?;
-        let begun = Instant::now();
-        self.client.call(&request, begun + CALL).await?;
-        Ok(begun.elapsed())
-    }
-}
-
 /// Writes a file, complete or not at all.
-fn write(path: &Path, text: &str) -> Result<()> {
+fn write(path: &Path, content: &[u8]) -> Result<()> {
     let part = path.with_extension(format!("{}.part", std::process::id()));
-    let written = std::fs::write(&part, text).and_then(|()| std::fs::rename(&part, path));
+    let written = std::fs::write(&part, content).and_then(|()| std::fs::rename(&part, path));
     written.map_err(|e| {
         // Nothing more can be done about a part that cannot be removed.
         let _ = std::fs::remove_file(&part);
@@ -212,48 +153,47 @@ fn report(found: &Profile, measured: &Measured, place: &Place, context: &Context
             "n_min": low,
             "n_max": high,
             "file": place.file.display().to_string(),
-            "plot": place.plot.as_ref().map(|plot| plot.display().to_string()),
+            "plot": place.plot(),
             "test_bytes": measured.test_bytes,
             "seconds": measured.took.as_secs_f64(),
         })
     })
 }
 
+fn millis(seconds: f64) -> String {
+    format!("{:.2} ms", seconds * 1e3)
+}
+
 /// The numbers for people.
 fn text(found: &Profile, measured: &Measured, place: &Place) -> String {
     let network = &found.network;
     let mega = |speed: f64| format!("{:.1} MB/s", speed / 1e6);
-    let millis = |seconds: f64| format!("{:.2} ms", seconds * 1e3);
     let (low, high) = network.useful_requests();
     let mut facts = vec![
         ("endpoint", found.name.clone()),
         (
             "request time",
             format!(
-                "{} ± {}",
+                "{} ± {}, and {} of this machine's own work",
                 millis(network.latency_seconds),
-                millis(network.latency_spread)
+                millis(network.latency_spread),
+                millis(network.request_seconds)
             ),
         ),
         ("one connection", mega(network.connection_bandwidth)),
         ("useful requests", format!("{low} to {high} (N_min, N_max)")),
     ];
     if let Some(function) = &found.function {
-        let per_mib = function.seconds_per_byte * f64::from(1 << 20);
-        let times = format!(
-            "{} per MiB + {} ({} cold)",
-            millis(per_mib),
-            millis(function.warm_seconds),
-            millis(function.cold_seconds)
-        );
+        let (times, limits) = function_text(function);
         facts.push(("function", times));
+        facts.push(("its limits", limits));
     }
     let took = measured.took.as_secs_f64();
     let effort = format!("{} in {took:.1} s", size::show(measured.test_bytes));
     facts.push(("test data", effort));
     facts.push(("written to", place.file.display().to_string()));
-    if let Some(plot) = &place.plot {
-        facts.push(("drawn in", plot.display().to_string()));
+    if let Some(plot) = place.plot() {
+        facts.push(("drawn in", plot));
     }
     let facts: Vec<Vec<String>> = facts
         .into_iter()
@@ -271,4 +211,23 @@ fn text(found: &Profile, measured: &Measured, place: &Place) -> String {
         lay_out(&[Side::Left, Side::Left], &facts),
         lay_out(&[Side::Right, Side::Right], &rows)
     )
+}
+
+/// A function's times and limits for people.
+fn function_text(function: &FunctionProfile) -> (String, String) {
+    let per_mib = function.seconds_per_byte * f64::from(1 << 20);
+    let times = format!(
+        "{} per MiB + {} ({} cold)",
+        millis(per_mib),
+        millis(function.warm_seconds),
+        millis(function.cold_seconds)
+    );
+    let limits = format!(
+        "answers of {}, {} s, {} calls at a time, {} of memory",
+        size::show(function.max_answer_bytes),
+        function.max_seconds,
+        function.concurrency,
+        size::show(function.memory_bytes)
+    );
+    (times, limits)
 }

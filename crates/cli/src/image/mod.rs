@@ -41,7 +41,7 @@ pub(crate) struct Canvas {
 }
 
 impl Canvas {
-    fn new(width: usize, height: usize) -> Self {
+    pub(crate) fn new(width: usize, height: usize) -> Self {
         Canvas {
             width,
             height,
@@ -57,7 +57,14 @@ impl Canvas {
         }
     }
 
-    fn fill(&mut self, x: usize, y: usize, width: usize, height: usize, colour: [u8; 3]) {
+    pub(crate) fn fill(
+        &mut self,
+        x: usize,
+        y: usize,
+        width: usize,
+        height: usize,
+        colour: [u8; 3],
+    ) {
         for row in y..y + height {
             for column in x..x + width {
                 self.set(column, row, colour);
@@ -65,7 +72,7 @@ impl Canvas {
         }
     }
 
-    fn encode(&self) -> Result<Vec<u8>> {
+    pub(crate) fn encode(&self) -> Result<Vec<u8>> {
         let failed =
             |e: png::EncodingError| Error::internal(format!("the picture was not encoded: {e}"));
         let mut out = Vec::new();

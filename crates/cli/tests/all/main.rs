@@ -2,6 +2,8 @@
 
 // `cfg(test)` tells clippy that the helpers, too, are test code.
 #[cfg(test)]
+mod cache;
+#[cfg(test)]
 mod cloud;
 #[cfg(test)]
 mod doctor;
@@ -17,6 +19,8 @@ mod layout;
 mod mistakes;
 #[cfg(test)]
 mod output;
+#[cfg(test)]
+mod profile;
 #[cfg(test)]
 mod strings;
 #[cfg(test)]
