@@ -7,6 +7,7 @@
 //! - [`store_suite`]: what [`hyperslab_store::Store`] promises, for one back end;
 //! - [`array_suite`]: what the facade promises, compared cell by cell with a naive model;
 //! - [`kill_test`]: what is left when a writer dies at its k-th request;
+//! - [`fault_test`], [`down_test`]: reads from a cloud that fails, or is down;
 //! - [`servers`]: real servers on free ports of the loopback.
 //!
 //! Invariant: a suite returns `Ok` only if it has looked; a server that cannot be started is
@@ -23,6 +24,7 @@
 //! ```
 
 mod array_suite;
+mod fault_test;
 mod kill_test;
 mod model;
 mod outcome;
@@ -31,6 +33,7 @@ mod store_suite;
 mod wanted;
 
 pub use array_suite::{ArrayScale, array_suite};
+pub use fault_test::{FaultReport, down_test, fault_test};
 pub use kill_test::{KillReport, kill_test};
 pub use model::Model;
 pub use outcome::{Failure, Outcome, all, ensure, fails, run, same, within};

@@ -103,8 +103,7 @@ fn parts_of_chunks_give_the_same_cells() {
         let meter = sim.sim().meter();
         ensure(meter.function.calls > 500, || {
             format!("{} calls", meter.function.calls)
-        })?;
-        ensure(meter.head > 50, || "calls were not pinned".to_owned())
+        })
     })
     .unwrap();
 }

@@ -6,7 +6,9 @@
 mod arrays;
 mod bad_arrays;
 mod bad_places;
+mod disk_cache;
 mod disk_full;
+mod failing_cloud;
 mod faults;
 mod function;
 mod kill;
