@@ -10,11 +10,16 @@ import json
 import os
 import subprocess
 import sys
-from typing import Any
+import tempfile
+import urllib.request
+from pathlib import Path
+from typing import IO, Any
 
 from .harness import BENCH, ROOT, Unusable
+from .peers import ENVIRONMENT, OWN_PYTHON
 
 DRIVER = ROOT / "target" / "release" / "hyperslab-bench"
+COMMAND_LINE = ROOT / "target" / "release" / "hyperslab"
 BUCKET = "bench"
 
 
@@ -30,15 +35,17 @@ class Worker:
         self.command = command
         self.environment = os.environ | (environment or {})
         self.process: subprocess.Popen[str] | None = None
+        self.errors: IO[bytes] | None = None
 
     def ask(self, op: str, **arguments: Any) -> dict[str, Any]:
         """Sends a request and waits for its answer."""
         if self.process is None:
+            self.errors = tempfile.TemporaryFile()
             self.process = subprocess.Popen(
                 self.command,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
+                stderr=self.errors,
                 text=True,
                 env=self.environment,
                 cwd=BENCH,
@@ -53,11 +60,21 @@ class Worker:
         if not line:
             code = self.process.wait()
             self.process = None
-            raise Failed(f"the process of {self.name} ended with code {code} during {op}")
+            raise Failed(
+                f"the process of {self.name} ended with code {code} during {op}{self.last_words()}"
+            )
         answer = json.loads(line)
         if "error" in answer:
             raise Failed(answer["error"])
         return answer["ok"]
+
+    def last_words(self) -> str:
+        """The last line that a process wrote about its end."""
+        if self.errors is None:
+            return ""
+        self.errors.seek(0)
+        lines = self.errors.read().decode(errors="replace").strip().splitlines()
+        return f": {lines[-1][:300]}" if lines else ""
 
     def stop(self) -> None:
         """Ends the process by ending its input."""
@@ -87,6 +104,11 @@ def build_driver() -> None:
     cargo("build", "--release", "--quiet", "-p", "hyperslab-bench")
 
 
+def build_command_line() -> None:
+    """A release build of the command `hyperslab`."""
+    cargo("build", "--release", "--quiet", "-p", "hyperslab-cli")
+
+
 def ours(environment: dict[str, str] | None = None) -> Worker:
     """Hyperslab."""
     return Worker("hyperslab", [str(DRIVER), "serve"], environment)
@@ -94,15 +116,22 @@ def ours(environment: dict[str, str] | None = None) -> Worker:
 
 def peer(name: str, environment: dict[str, str] | None = None) -> Worker:
     """A peer of `hsbench.peers`."""
-    return Worker(name, [sys.executable, "-m", "hsbench.worker", name], environment)
+    own = ENVIRONMENT.get(name, {})
+    python = str(BENCH / OWN_PYTHON[name]) if name in OWN_PYTHON else sys.executable
+    command = [python, "-m", "hsbench.worker", name]
+    return Worker(name, command, (environment or {}) | own)
 
 
 class Simulator:
-    """The simulated S3 as a process of its own."""
+    """The simulated cloud as a process of its own.
 
-    def __init__(self, preset: str):
+    `extras` are those of the driver's `simulate.rs`: prices, place, function_secret, computed,
+    threads.
+    """
+
+    def __init__(self, preset: str, **extras: Any):
         self.process = subprocess.Popen(
-            [str(DRIVER), "sim", preset, BUCKET],
+            [str(DRIVER), "sim", preset, BUCKET, json.dumps(extras)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -115,6 +144,33 @@ class Simulator:
         self.endpoint: str = started["endpoint"]
         self.environment: dict[str, str] = started["env"]
         self.network: str = started["network"]
+        self.function: str | None = started["function"]
+
+    def meter(self) -> dict[str, Any]:
+        """What was counted since the last reset."""
+        return self.admin("GET", "meter")
+
+    def reset(self) -> None:
+        """Counts from zero again."""
+        self.admin("POST", "reset")
+
+    def set_network(self, network: str | dict[str, Any]) -> None:
+        """Changes the network: the name of a preset, or a network as `GET network` shows it."""
+        if isinstance(network, str):
+            self.admin("PUT", f"network?preset={network}")
+        else:
+            self.admin("PUT", "network", network)
+
+    def admin(self, method: str, name: str, body: Any = None) -> Any:
+        """The simulator's own path, which is neither shaped nor metered."""
+        data = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(
+            f"{self.endpoint}/_sim/{name}", data=data, method=method
+        )
+        # The simulator is on this machine, whatever proxy the environment names.
+        direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        with direct.open(request, timeout=60) as answer:
+            return json.load(answer)
 
     def __enter__(self) -> Simulator:
         return self
@@ -124,3 +180,14 @@ class Simulator:
         self.process.stdin.close()
         self.process.stdout.close()
         self.process.wait()
+
+
+def measure_profile(sim: Simulator, secret: str, file: Path, seconds: int) -> None:
+    """Measures the simulated cloud and its function as a user would, with `hyperslab profile`."""
+    command = [str(COMMAND_LINE), "profile", f"s3://{BUCKET}/profile", "--quiet"]
+    command += ["--function", str(sim.function), "--seconds", str(seconds)]
+    command += ["--bytes", "128MiB", "-o", str(file)]
+    environment = os.environ | sim.environment | {"HYPERSLAB_FUNCTION_SECRET": secret}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    if done.returncode != 0:
+        raise Unusable(f"`hyperslab profile` failed: {' '.join(done.stderr.split())}")

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from . import cells
+from .cells import numpy_dtype
 from .peers import MODULES, Peer
 
 
@@ -29,6 +30,9 @@ class Server:
         self.data_type: Any = None
         self.source: np.ndarray | None = None
         self.result: Any = None
+        self.arrays: list[Any] = []
+        self.asked: list[tuple[int, tuple[slice, ...]]] = []
+        self.answers: list[Any] = []
 
     def versions(self) -> dict[str, str]:
         return self.peer.versions()
@@ -65,6 +69,45 @@ class Server:
         seconds, cpu = time.perf_counter() - start, time.process_time() - cpu
         return {"seconds": seconds, "cpu_seconds": cpu}
 
+    def ingest(self, url: str, spec: dict[str, Any], path: str) -> dict[str, Any]:
+        source = np.memmap(path, numpy_dtype(spec["data_type"]), "r", shape=tuple(spec["shape"]))
+        start = time.perf_counter()
+        self.peer.ingest(url, spec, source)
+        return {"seconds": time.perf_counter() - start}
+
+    def open_all(self, urls: list[str], data_type: Any) -> dict[str, Any]:
+        self.arrays = [self.peer.open(url, data_type) for url in urls]
+        return {}
+
+    def queries(self, queries: list[dict[str, Any]]) -> dict[str, Any]:
+        self.answers.clear()
+        self.asked = [
+            (query.get("array", 0), tuple(slice(*side) for side in query["box"]))
+            for query in queries
+        ]
+        seconds = []
+        cpu = time.process_time()
+        for array, where in self.asked:
+            start = time.perf_counter()
+            self.answers.append(self.peer.query(self.arrays[array], where))
+            seconds.append(time.perf_counter() - start)
+        return {"seconds": seconds, "cpu_seconds": time.process_time() - cpu}
+
+    def check_queries(
+        self, files: list[str], shapes: list[list[int]], data_type: Any
+    ) -> dict[str, Any]:
+        dtype = numpy_dtype(data_type)
+        truth = [
+            np.memmap(path, dtype, "r", shape=tuple(shape)) for path, shape in zip(files, shapes)
+        ]
+        wrong = sum(
+            not np.array_equal(np.asarray(answer), truth[array][where])
+            for (array, where), answer in zip(self.asked, self.answers, strict=True)
+        )
+        checked = len(self.answers)
+        self.answers.clear()
+        return {"checked": checked, "wrong": wrong}
+
     def dump(self, path: str) -> dict[str, Any]:
         result = self.peer.result(self.result, self.data_type)
         Path(path).write_bytes(cells.to_bytes(result, self.data_type))
@@ -100,6 +143,7 @@ def main() -> None:
             answer = {"error": sentence(reason)}
         out.write(json.dumps(answer) + "\n")
         out.flush()
+    peer.close()
 
 
 if __name__ == "__main__":

@@ -36,6 +36,16 @@ impl Clock {
 }
 
 impl Took {
+    /// Seconds on the clock.
+    pub(crate) fn seconds(&self) -> f64 {
+        self.wall.as_secs_f64()
+    }
+
+    /// Seconds of processor time; 0 where the system does not tell.
+    pub(crate) fn cpu_seconds(&self) -> f64 {
+        self.cpu.map_or(0.0, |cpu| cpu.as_secs_f64())
+    }
+
     /// The answer to a timed request that moved so many bytes.
     pub(crate) fn answer(self, bytes: u64) -> Value {
         json!({

@@ -12,12 +12,16 @@ mod clock;
 mod floors;
 mod pattern;
 mod protocol;
+mod queries;
 mod serve;
+mod settings;
 mod simulate;
 
 use std::process::ExitCode;
 
 use hyperslab::{Error, Result};
+
+use crate::simulate::Extras;
 
 fn main() -> ExitCode {
     match run() {
@@ -38,8 +42,14 @@ fn run() -> Result<()> {
         .as_slice()
     {
         ["serve"] => serve::run(),
-        ["sim", preset, bucket] => simulate::run(preset, bucket),
+        ["sim", preset, bucket] => simulate::run(preset, bucket, &Extras::default()),
+        ["sim", preset, bucket, extras] => simulate::run(preset, bucket, &parse(extras)?),
         _ => Err(Error::invalid("the arguments are not understood")
-            .with_hint("use `serve`, or `sim PRESET BUCKET`")),
+            .with_hint("use `serve`, or `sim PRESET BUCKET [JSON]`")),
     }
+}
+
+fn parse(extras: &str) -> Result<Extras> {
+    serde_json::from_str(extras)
+        .map_err(|e| Error::invalid(format!("the simulator cannot have this: {e}")))
 }

@@ -4,6 +4,9 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::queries::Asked;
+use crate::settings::Settings;
+
 /// What the harness asks for.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "op", rename_all = "snake_case")]
@@ -12,6 +15,15 @@ pub(crate) enum Request {
     Versions {},
     /// Opens an array; it stays open until the next `open` or `create`.
     Open { url: String },
+    /// Starts a new session with these settings; what is open stays in the old one.
+    Configure { settings: Settings },
+    /// Opens the arrays that `queries` asks, in this order.
+    OpenAll { urls: Vec<String> },
+    /// Reads boxes of the arrays one after another and keeps the answers. Timed, each by itself.
+    Queries { queries: Vec<Asked> },
+    /// Compares the kept answers with files that hold all cells of each array, or with the closed
+    /// form of computed arrays if there are none; forgets them.
+    CheckQueries { files: Vec<String> },
     /// Creates an array as Zarr v3 metadata describes it.
     Create { url: String, spec: Spec },
     /// Loads the cells that `write` writes, of this Zarr data type.

@@ -9,8 +9,9 @@ use hyperslab::{
 use serde_json::{Value, json};
 
 use crate::cells::Cells;
-use crate::clock::Clock;
+use crate::clock::{Clock, Took};
 use crate::protocol::{Answer, Request, Spec};
+use crate::queries::{self, Answered, Asked};
 use crate::{floors, pattern};
 
 /// What one request leaves for the next.
@@ -20,6 +21,8 @@ struct Worker {
     array: Option<Array>,
     source: Option<Cells>,
     result: Option<Cells>,
+    arrays: Vec<Array>,
+    answers: Vec<Answered>,
 }
 
 /// Serves until the input ends.
@@ -52,6 +55,18 @@ impl Worker {
                 self.array = Some(block_on(self.session.open_array(&url))?);
                 Ok(json!({}))
             }
+            Request::Configure { settings } => {
+                self.session = Session::new(settings.options()?);
+                Ok(json!({}))
+            }
+            Request::OpenAll { urls } => {
+                self.arrays = block_on(futures::future::try_join_all(
+                    urls.iter().map(|url| self.session.open_array(url)),
+                ))?;
+                Ok(json!({}))
+            }
+            Request::Queries { queries } => self.query(&queries),
+            Request::CheckQueries { files } => self.check_queries(&files),
             Request::Create { url, spec } => {
                 let spec = array_spec(spec)?;
                 self.array = Some(block_on(self.session.create_array(&url, spec, false))?);
@@ -126,6 +141,28 @@ impl Worker {
         self.result
             .as_ref()
             .ok_or_else(|| Error::invalid("nothing was read"))
+    }
+
+    fn query(&mut self, asked: &[Asked]) -> Result<Value> {
+        self.answers.clear();
+        let fallbacks = self.session.fallbacks();
+        let (times, answers) = queries::run(&self.arrays, asked)?;
+        self.answers = answers;
+        Ok(json!({
+            "seconds": times.iter().map(Took::seconds).collect::<Vec<_>>(),
+            "cpu_seconds": times.iter().map(Took::cpu_seconds).sum::<f64>(),
+            "bytes": self.answers.iter().map(Answered::num_bytes).sum::<u64>(),
+            "fallbacks": self.session.fallbacks() - fallbacks,
+        }))
+    }
+
+    fn check_queries(&mut self, files: &[String]) -> Result<Value> {
+        let answers = std::mem::take(&mut self.answers);
+        let wrong = match files {
+            [] => queries::differ_from_closed_form(&self.arrays, &answers)?,
+            files => queries::differ_from_files(&self.arrays, &answers, files)?,
+        };
+        Ok(json!({"checked": answers.len(), "wrong": wrong}))
     }
 
     fn write(&mut self, shape: &[u64]) -> Result<Value> {

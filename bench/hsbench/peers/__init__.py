@@ -12,11 +12,28 @@ MODULES = {
     "zarr-python": "hsbench.peers.zarr_python",
     "zarr-python-64": "hsbench.peers.zarr_python",
     "zarr+zarrs": "hsbench.peers.zarr_python",
+    "zarr+zarrs-64": "hsbench.peers.zarr_python",
+    "icechunk": "hsbench.peers.icechunk_",
+    "tiledb": "hsbench.peers.tiledb_",
+    "hsds": "hsbench.peers.hsds_",
+    "parquet": "hsbench.peers.parquet",
 }
+
+# What a peer needs in the environment of its process before anything is imported.
+ENVIRONMENT = {
+    # zarrs ties its concurrency to its threads, and those to the cores.
+    "zarr+zarrs-64": {"RAYON_NUM_THREADS": "64"},
+}
+
+# Interpreters, below bench/, of peers whose packages do not go together with the others.
+OWN_PYTHON = {"hsds": ".venv-hsds/bin/python"}
+
+Where = tuple[slice, ...]
 
 
 class Peer(ABC):
-    """What a peer can do. Caches are off; what `read` returns is the peer's own fresh result.
+    """What a peer can do. Caches are off; what `read` and `query` return is the peer's own fresh
+    result.
 
     A URL is a path, or `s3://bucket/path`, whose endpoint and keys are in AWS's usual environment
     variables. A spec holds the parts of Zarr v3 metadata: shape, chunk_shape, data_type,
@@ -31,23 +48,39 @@ class Peer(ABC):
     def open(self, url: str, data_type: Any) -> Any:
         """Opens an array."""
 
-    @abstractmethod
+    def query(self, array: Any, where: Where) -> Any:
+        """Reads a box. Timed."""
+        return array[where]
+
+    def ingest(self, url: str, spec: dict[str, Any], cells: np.ndarray) -> None:
+        """Writes an array in the peer's own format; those that read Zarr read what we wrote."""
+        raise NotImplementedError("this peer has no format of its own")
+
     def create(self, url: str, spec: dict[str, Any]) -> Any:
         """Creates an array of Zarr v3."""
+        raise NotImplementedError("this peer writes no Zarr")
 
-    @abstractmethod
     def create_v2(self, url: str, spec: dict[str, Any]) -> Any:
         """Creates an array of Zarr v2: shape, chunks, dtype, compressor, filters, order,
         fill_value and dimension_separator, as its `.zarray` has them."""
+        raise NotImplementedError("this peer writes no Zarr v2")
 
-    @abstractmethod
     def read(self, array: Any) -> Any:
         """Reads all cells. Timed."""
+        raise NotImplementedError("this peer is only asked for boxes")
 
-    @abstractmethod
-    def write(self, array: Any, where: tuple[slice, ...], cells: np.ndarray) -> None:
+    def write(self, array: Any, where: Where, cells: np.ndarray) -> None:
         """Writes cells. Timed."""
+        raise NotImplementedError("this peer is only asked for boxes")
 
     def result(self, cells: Any, data_type: Any) -> np.ndarray:
         """What `read` returned, as an array with one element per cell."""
         return np.asarray(cells)
+
+    def close(self) -> None:
+        """Ends what the peer started."""
+
+
+def codec_names(spec: dict[str, Any]) -> list[str]:
+    """The codecs of a spec, which say whether it is compressed or sharded."""
+    return [codec["name"] for codec in spec["codecs"]]

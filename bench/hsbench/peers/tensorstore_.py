@@ -90,6 +90,9 @@ class TensorStore(Peer):
     def read(self, array: Any) -> Any:
         return array.read().result()
 
+    def query(self, array: Any, where: tuple[slice, ...]) -> Any:
+        return array[where].read().result()
+
     def write(self, array: Any, where: tuple[slice, ...], cells: np.ndarray) -> None:
         if array.dtype == ts.byte:
             # Opened as bytes: one more dimension, along the bytes of a cell.

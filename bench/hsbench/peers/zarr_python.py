@@ -83,4 +83,12 @@ def make(name: str) -> Peer:
         case "zarr+zarrs":
             pipeline = {"codec_pipeline.path": "zarrs.ZarrsCodecPipeline"}
             return ZarrPython((*packages, "zarrs"), **pipeline)
+        case "zarr+zarrs-64":
+            # With RAYON_NUM_THREADS=64 in its environment: its threads are its requests in flight.
+            settings = {
+                "codec_pipeline.path": "zarrs.ZarrsCodecPipeline",
+                "codec_pipeline.chunk_concurrent_maximum": 64,
+                "threading.max_workers": 64,
+            }
+            return ZarrPython((*packages, "zarrs"), **settings)
     raise ValueError(f"there is no variant {name!r} of zarr-python")
