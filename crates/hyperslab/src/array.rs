@@ -15,6 +15,7 @@ use crate::location::Location;
 use crate::read::{self, Job};
 use crate::scatter::Destination;
 use crate::session::OpenStore;
+use crate::strings;
 use crate::write;
 use crate::{Error, Result, Session, block_on};
 
@@ -257,7 +258,7 @@ impl Array {
         let state = self.state();
         self.variable_size(&state)?;
         selection.check(&state.meta.shape).map_err(self.named())?;
-        read::run_strings(self, state, selection).await
+        strings::run(self, state, selection).await
     }
 
     /// Writes cells into a selection; `cells` is packed in row-major order of the selection.

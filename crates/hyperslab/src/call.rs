@@ -17,8 +17,9 @@ use hyperslab_plan::{Call, Method};
 use crate::array::State;
 use crate::clip::clip;
 use crate::fetch::Prepared;
-use crate::read::{Job, on_core};
+use crate::read::Job;
 use crate::scatter::Placement;
+use crate::tasks::on_core;
 use crate::{Error, Result};
 
 /// A call that takes so many times as long as it should, and a moment more, is given up, and the

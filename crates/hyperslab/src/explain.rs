@@ -54,9 +54,16 @@ impl Array {
         selection.check(&state.meta.shape)?;
         let planner = &self.inner().open.planner;
         let objects: Vec<_> = state.resolver.objects(selection)?.collect();
-        let together = objects.len();
-        let prepare = |object| self.prepare(&state, object, together);
-        let prepared: Vec<_> = stream::iter(objects.into_iter().map(prepare))
+        let locate = match state.meta.codecs.sharding() {
+            Some(_) => {
+                let shards: Vec<_> = objects.iter().map(|object| (&*state, object)).collect();
+                planner.locate(&shards)?
+            }
+            None => vec![false; objects.len()],
+        };
+        let objects = objects.into_iter().zip(locate);
+        let prepare = |(object, locate)| self.prepare(&state, object, locate);
+        let prepared: Vec<_> = stream::iter(objects.map(prepare))
             .buffered(LOCATED)
             .try_collect()
             .await?;

@@ -69,15 +69,15 @@ impl Array {
     }
 
     /// Makes an object ready for planning: what is cached of it is looked up, and a shard's pieces
-    /// are located by its index, unless all of it had better be read.
+    /// are located by its index, if that is wished for or costs nothing.
     pub(crate) async fn prepare(
         &self,
         state: &State,
         object: ObjectPieces,
-        together: usize,
+        locate: bool,
     ) -> Result<Prepared> {
         let held = self.held(&object.key).await;
-        self.prepare_with(state, object, held, together).await
+        self.prepare_with(state, object, held, locate).await
     }
 
     async fn prepare_with(
@@ -85,7 +85,7 @@ impl Array {
         state: &State,
         object: ObjectPieces,
         held: Held,
-        together: usize,
+        locate: bool,
     ) -> Result<Prepared> {
         let mut prepared = Prepared {
             object,
@@ -97,10 +97,16 @@ impl Array {
         let Some(sharding) = state.meta.codecs.sharding() else {
             return Ok(prepared);
         };
-        let planner = &self.inner().open.planner;
-        if prepared.held.index_range(sharding).is_none()
-            && planner.takes_whole_shard(state, &prepared.object, together)
-        {
+        let cache_key = cache::key(&self.cache_name(&prepared.object.key), None);
+        let known = prepared.held.index_range(sharding).is_some()
+            || self
+                .inner()
+                .session
+                .inner()
+                .indexes
+                .get(&cache_key)
+                .is_some();
+        if !locate && !known {
             return Ok(prepared);
         }
         match self.shard_index(sharding, &prepared).await? {
@@ -133,7 +139,9 @@ impl Array {
             let mut again = prepared.object.clone();
             again.unlocate(&state.meta);
             // Without what is cached, which may be what has changed or gone.
-            *prepared = self.prepare_with(state, again, Held::default(), 1).await?;
+            *prepared = self
+                .prepare_with(state, again, Held::default(), true)
+                .await?;
             let method = self.plan_alone(state, prepared)?;
             answer = self.fetch_once(state, prepared, method).await;
         }
@@ -160,7 +168,11 @@ impl Array {
         state: &State,
         object: ObjectPieces,
     ) -> Result<(ObjectPieces, Fetched)> {
-        let mut prepared = self.prepare(state, object, 1).await?;
+        let locate = match state.meta.codecs.sharding() {
+            Some(_) => self.inner().open.planner.locate(&[(state, &object)])?[0],
+            None => false,
+        };
+        let mut prepared = self.prepare(state, object, locate).await?;
         let method = self.plan_alone(state, &prepared)?;
         let fetched = self.fetch(state, &mut prepared, method).await?;
         Ok((prepared.object, fetched))

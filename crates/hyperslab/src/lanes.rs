@@ -14,7 +14,7 @@ use hyperslab_format::ObjectPieces;
 use hyperslab_store::blocking_here;
 use rayon::prelude::*;
 
-use crate::read::{acquire, panicked};
+use crate::tasks::{acquire, panicked};
 use crate::{Result, Session, runtime};
 
 /// Chunks in a batch, per core: enough that cores seldom wait for one another at its end, few enough

@@ -35,6 +35,7 @@ mod call;
 mod canvas;
 mod clip;
 mod copy;
+mod deliver;
 mod explain;
 mod fetch;
 mod group;
@@ -51,6 +52,8 @@ mod runtime;
 mod scatter;
 mod session;
 mod stream;
+mod strings;
+mod tasks;
 mod watch;
 mod write;
 

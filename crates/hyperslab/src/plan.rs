@@ -130,38 +130,32 @@ impl Planner {
         })
     }
 
-    /// True if reading a whole shard costs less than asking for its index first.
-    /// `together` says how many shards are read at a time, which share the bandwidth.
-    pub(crate) fn takes_whole_shard(
-        &self,
-        state: &State,
-        object: &ObjectPieces,
-        together: usize,
-    ) -> bool {
-        if self.mode == Mode::Get {
-            return true;
+    /// Which of these shards had better be located by their indexes first; the others are read whole.
+    pub(crate) fn locate(&self, shards: &[(&State, &ObjectPieces)]) -> Result<Vec<bool>> {
+        let guessed: Vec<plan::Unlocated> = shards
+            .iter()
+            .map(|(state, object)| unlocated(state, object))
+            .collect();
+        plan::locate(&guessed, &self.model(), self.mode)
+    }
+}
+
+/// A shard before its index is known: inner chunks lie in order, and all are of one size.
+fn unlocated(state: &State, object: &ObjectPieces) -> plan::Unlocated {
+    let sharding = state.meta.codecs.sharding();
+    let inner = sharding.map_or(1, |s| s.num_inner()).max(1);
+    let size = state.guess_size(inner);
+    let each = (size / inner).max(1);
+    let mut guess = object.clone();
+    for piece in &mut guess.pieces {
+        if let Source::Inner(i) = piece.source {
+            piece.source = Source::Range(i * each..(i + 1) * each);
         }
-        let sharding = state.meta.codecs.sharding();
-        let inner = sharding.map_or(1, |s| s.num_inner());
-        let size = state.guess_size(inner);
-        let wanted = size / inner.max(1) * object.pieces.len() as u64;
-        let index = sharding.map_or(0, |s| s.index_bytes());
-        let model = self.model();
-        let fees = model.fees();
-        // Time is that of all shards together, and so are the fees.
-        let fee = |requests: f64, bytes: u64| {
-            together as f64 * (requests * fees.request + bytes as f64 * fees.byte)
-        };
-        let peak = model.network().peak() / together.max(1) as f64;
-        let latency = model.network().latency_seconds;
-        let seconds = |bytes: u64| {
-            model
-                .request_seconds(bytes)
-                .max(latency + bytes as f64 / peak)
-        };
-        let whole = model.weigh(seconds(size), fee(1.0, size));
-        let located = model.weigh(seconds(index) + seconds(wanted), fee(2.0, index + wanted));
-        whole <= located
+    }
+    plan::Unlocated {
+        whole: wanted(state, object).0,
+        located: located(&guess, state.cell as u64, size),
+        index: sharding.map_or(0, |s| s.index_bytes()),
     }
 }
 

@@ -12,7 +12,8 @@ use hyperslab_store::Body;
 
 use crate::cache::Brought;
 use crate::fetch::Prepared;
-use crate::read::{Job, on_core};
+use crate::read::Job;
+use crate::tasks::on_core;
 use crate::{Error, Result};
 
 /// With more ranges than this, finding the cells of each costs more than waiting for all.

@@ -5,27 +5,22 @@
 //! memory. Invariant: a read fills every cell of its destination or returns an error that names
 //! the array and the object; an unreadable chunk is never read as fill values.
 
-use std::cell::RefCell;
-use std::ops::Range;
 use std::sync::Arc;
 
-use bytes::Bytes;
 use futures::future::{try_join, try_join_all};
 use futures::{StreamExt, TryStreamExt, stream};
-use hyperslab_format::{ObjectPieces, Piece, Resolver, Scratch, ShardIndex, Source};
-use hyperslab_index::{Selection, Target};
+use hyperslab_format::{ObjectPieces, Resolver};
+use hyperslab_index::Selection;
 use hyperslab_plan::Method;
-use hyperslab_store::Body;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::task::JoinSet;
 
 use crate::array::{Array, State};
-use crate::buffers::Landing;
-use crate::fetch::{Fetched, Prepared};
+use crate::deliver::{deliver, deliver_all, prepare};
+use crate::fetch::Prepared;
 use crate::plan::{Described, LOCATED, Planned, describe};
-use crate::scatter::{Destination, scatter_strings};
+use crate::scatter::Destination;
 use crate::session::MEMORY_UNIT;
-use crate::{Error, ErrorKind, Result, Session, call, lanes, ranges, runtime};
+use crate::tasks::Tasks;
+use crate::{Error, ErrorKind, Result, Session, call, lanes, ranges};
 
 /// One array, one selection, one destination.
 #[derive(Debug)]
@@ -34,11 +29,6 @@ pub(crate) struct Job {
     pub(crate) state: Arc<State>,
     pub(crate) selection: Selection,
     pub(crate) destination: Destination,
-}
-
-thread_local! {
-    /// The decoded unit and what the codecs need, kept by each thread that decodes.
-    static BUFFERS: RefCell<(Landing, Vec<u8>, Scratch)> = RefCell::default();
 }
 
 /// Reads several selections, of several arrays, as one query.
@@ -128,10 +118,11 @@ async fn run_files(session: &Session, job: &Arc<Job>) -> Result<()> {
 
 /// Plans objects of remote stores together, and starts to read them.
 async fn run_batch(tasks: &mut Tasks, batch: Vec<(Arc<Job>, ObjectPieces)>) -> Result<()> {
-    let together = batch.len();
-    let mut ready = stream::iter(batch.into_iter().map(|(job, object)| async move {
+    let locate = which_to_locate(&batch)?;
+    let batch = batch.into_iter().zip(locate);
+    let mut ready = stream::iter(batch.map(|((job, object), locate)| async move {
         let named = job.array.name_chunk(&object);
-        let prepared = job.array.prepare(&job.state, object, together).await;
+        let prepared = job.array.prepare(&job.state, object, locate).await;
         prepared.map(|p| (job, p)).map_err(named)
     }))
     .buffered(LOCATED)
@@ -152,6 +143,11 @@ async fn run_batch(tasks: &mut Tasks, batch: Vec<(Arc<Job>, ObjectPieces)>) -> R
         let Planned {
             methods, bundles, ..
         } = planner.plan(&described)?;
+        let longest: Vec<u64> = methods
+            .iter()
+            .zip(&described)
+            .map(|(method, described)| longest(method, described))
+            .collect();
         let mut waiting: Vec<Option<Waiting>> = now
             .into_iter()
             .zip(methods)
@@ -168,12 +164,15 @@ async fn run_batch(tasks: &mut Tasks, batch: Vec<(Arc<Job>, ObjectPieces)>) -> R
                 Ok(())
             })?;
         }
-        // Nothing takes as long as a call, so calls start first.
-        let (calls, others): (Vec<_>, Vec<_>) = waiting
+        // What takes longest starts first, so that it does not end last; nothing takes as long as a
+        // call.
+        let mut alone: Vec<(u64, Waiting)> = waiting
             .into_iter()
-            .flatten()
-            .partition(|(_, _, method)| matches!(method, Method::Function(_)));
-        for (job, mut prepared, method) in calls.into_iter().chain(others) {
+            .zip(longest)
+            .filter_map(|(object, longest)| Some((longest, object?)))
+            .collect();
+        alone.sort_by_key(|(longest, _)| std::cmp::Reverse(*longest));
+        for (_, (job, mut prepared, method)) in alone {
             let bytes = job.array.flight_bytes(&job.state, &prepared.object);
             let permit = tasks.memory(bytes).await?;
             tasks.spawn(async move {
@@ -186,6 +185,42 @@ async fn run_batch(tasks: &mut Tasks, batch: Vec<(Arc<Job>, ObjectPieces)>) -> R
         }
     }
     Ok(())
+}
+
+/// Bytes of the longest request for an object; a call counts as longer than any.
+fn longest(method: &Method, described: &Described) -> u64 {
+    match method {
+        Method::Get => described.0.size,
+        Method::Ranges(ranges) => {
+            let each = ranges.iter().map(|range| range.end - range.start);
+            each.max().unwrap_or(0)
+        }
+        Method::Function(_) => u64::MAX,
+    }
+}
+
+/// Which objects are shards that had better be located first; decided for each store by itself.
+fn which_to_locate(batch: &[(Arc<Job>, ObjectPieces)]) -> Result<Vec<bool>> {
+    let mut locate = vec![false; batch.len()];
+    let sharded = |i: &usize| batch[*i].0.state.meta.codecs.sharding().is_some();
+    let mut left: Vec<usize> = (0..batch.len()).filter(sharded).collect();
+    while let Some(first) = left.first() {
+        let planner = &batch[*first].0.array.inner().open.planner;
+        let same = |i: &usize| {
+            let other = &batch[*i].0.array.inner().open.planner;
+            Arc::ptr_eq(&other.watch, &planner.watch)
+        };
+        let (now, later): (Vec<usize>, Vec<usize>) = left.iter().partition(|i| same(i));
+        let shards: Vec<_> = now
+            .iter()
+            .map(|i| (&*batch[*i].0.state, &batch[*i].1))
+            .collect();
+        for (i, chosen) in now.iter().zip(planner.locate(&shards)?) {
+            locate[*i] = chosen;
+        }
+        left = later;
+    }
+    Ok(locate)
 }
 
 /// An object with its plan.
@@ -213,119 +248,6 @@ async fn read_bundle(objects: Vec<Waiting>) -> Result<()> {
             read.map_err(named)
         });
     try_join_all(each).await.map(drop)
-}
-
-/// A bounded set of tasks; dropping it stops them.
-pub(crate) struct Tasks<T = ()> {
-    set: JoinSet<Result<T>>,
-    handle: tokio::runtime::Handle,
-    session: Session,
-    done: Vec<T>,
-    most: usize,
-}
-
-impl<T: Send + 'static> Tasks<T> {
-    pub(crate) fn new(session: &Session) -> Result<Self> {
-        Ok(Tasks {
-            set: JoinSet::new(),
-            handle: runtime::handle()?,
-            session: session.clone(),
-            done: Vec::new(),
-            most: usize::MAX,
-        })
-    }
-
-    /// Runs at most so many at a time, however many requests the session allows.
-    pub(crate) fn at_most(mut self, tasks: usize) -> Self {
-        self.most = tasks.max(1);
-        self
-    }
-
-    /// Waits until a request with so many bytes in flight may start.
-    pub(crate) async fn permits(
-        &mut self,
-        bytes: u64,
-    ) -> Result<(OwnedSemaphorePermit, OwnedSemaphorePermit)> {
-        let request = acquire(&self.session.inner().requests, 1).await?;
-        Ok((request, self.memory(bytes).await?))
-    }
-
-    /// Waits until a task with so many bytes in flight may start.
-    pub(crate) async fn memory(&mut self, bytes: u64) -> Result<OwnedSemaphorePermit> {
-        while self.set.len() >= self.most
-            && let Some(result) = self.set.join_next().await
-        {
-            self.done.push(flatten(result)?);
-        }
-        let inner = self.session.inner();
-        let units = bytes
-            .div_ceil(MEMORY_UNIT)
-            .clamp(1, u64::from(inner.memory_units)) as u32;
-        acquire(&inner.memory, units).await
-    }
-
-    pub(crate) fn spawn(
-        &mut self,
-        task: impl Future<Output = Result<T>> + Send + 'static,
-    ) -> Result<()> {
-        self.set.spawn_on(task, &self.handle);
-        while let Some(result) = self.set.try_join_next() {
-            self.done.push(flatten(result)?);
-        }
-        Ok(())
-    }
-
-    pub(crate) async fn finish(self) -> Result<()> {
-        self.results().await.map(drop)
-    }
-
-    pub(crate) async fn results(mut self) -> Result<Vec<T>> {
-        while let Some(result) = self.set.join_next().await {
-            self.done.push(flatten(result)?);
-        }
-        Ok(self.done)
-    }
-}
-
-fn flatten<T>(result: std::result::Result<Result<T>, tokio::task::JoinError>) -> Result<T> {
-    result.unwrap_or_else(|e| {
-        Err(if e.is_panic() {
-            panicked()
-        } else {
-            Error::unavailable("the operation was cancelled")
-        })
-    })
-}
-
-pub(crate) async fn acquire(semaphore: &Arc<Semaphore>, n: u32) -> Result<OwnedSemaphorePermit> {
-    semaphore
-        .clone()
-        .acquire_many_owned(n)
-        .await
-        .map_err(|_| Error::internal("a session's semaphore was closed"))
-}
-
-/// Runs work that keeps a core busy, at most as many at a time as there are cores.
-pub(crate) async fn on_core<T: Send + 'static>(
-    session: &Session,
-    work: impl FnOnce() -> Result<T> + Send + 'static,
-) -> Result<T> {
-    let permit = acquire(&session.inner().cpu, 1).await?;
-    let (send, receive) = tokio::sync::oneshot::channel();
-    runtime::workers()?.spawn(move || {
-        // A panic must not take the worker with it; the receiver hears of it by the lost sender.
-        let answer = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
-        drop(permit);
-        if let Ok(answer) = answer {
-            // Nobody listens any more when the read was cancelled.
-            let _ = send.send(answer);
-        }
-    });
-    receive.await.unwrap_or_else(|_| Err(panicked()))
-}
-
-pub(crate) fn panicked() -> Error {
-    Error::internal("a task panicked").with_hint("please report this")
 }
 
 /// Reads a shard on local disk.
@@ -366,245 +288,6 @@ fn without_function(described: &Described) -> Method {
     } else {
         Method::Get
     }
-}
-
-/// Decodes and scatters all pieces of an object.
-async fn deliver_all(job: &Arc<Job>, mut pieces: Vec<Piece>, fetched: Fetched) -> Result<()> {
-    let session = &job.array.inner().session;
-    // The units of a shard are decoded by all cores; a plain chunk is one unit.
-    let lanes = session.options().cores.clamp(1, pieces.len().max(1));
-    let fetched = Arc::new(prepare(&job.state, fetched)?);
-    if lanes == 1 {
-        let job = job.clone();
-        return on_core(session, move || deliver(&job, &pieces, &fetched)).await;
-    }
-    let per_lane = pieces.len().div_ceil(lanes);
-    let mut work = Vec::with_capacity(lanes);
-    while !pieces.is_empty() {
-        let rest = pieces.split_off(per_lane.min(pieces.len()));
-        let mine = std::mem::replace(&mut pieces, rest);
-        let (job, fetched) = (job.clone(), fetched.clone());
-        work.push(on_core(session, move || deliver(&job, &mine, &fetched)));
-    }
-    try_join_all(work).await.map(drop)
-}
-
-/// What decoding starts from.
-enum Ready {
-    Absent,
-    /// A raw chunk, whose cells are scattered straight from the response.
-    Raw(Vec<(u64, Body)>),
-    /// One encoded unit.
-    Unit(Body),
-    /// A shard with its index, whole or some ranges of it.
-    Shard(Option<ShardIndex>, Vec<(u64, Body)>),
-}
-
-fn prepare(state: &State, fetched: Fetched) -> Result<Ready> {
-    let sharding = state.meta.codecs.sharding();
-    let whole_raw = |len: u64| {
-        if len == state.unit_bytes() as u64 {
-            Ok(())
-        } else {
-            Err(Error::data(format!(
-                "the object has {len} bytes, but a chunk of shape {} and type {} has {}",
-                state.unit,
-                state.meta.dtype,
-                state.unit_bytes()
-            ))
-            .with_hint("the object was truncated or written with other metadata"))
-        }
-    };
-    Ok(match (fetched, sharding) {
-        (Fetched::Absent, _) => Ready::Absent,
-        (Fetched::Whole(body), Some(sharding)) => {
-            let n = sharding.index_bytes();
-            let len = body.len();
-            if len < n {
-                return Err(Error::data(format!(
-                    "the shard has {len} bytes, fewer than its index alone ({n})"
-                )));
-            }
-            let mut index = vec![0; n as usize];
-            let at = if sharding.index_at_start() {
-                0
-            } else {
-                len - n
-            };
-            body.read_at(at, &mut index)?;
-            Ready::Shard(Some(sharding.decode_index(&index, len)?), vec![(0, body)])
-        }
-        (Fetched::Ranges(bodies), Some(_)) => Ready::Shard(None, bodies),
-        (Fetched::Whole(body), None) if state.meta.codecs.is_raw() => {
-            whole_raw(body.len())?;
-            Ready::Raw(vec![(0, body)])
-        }
-        (Fetched::Whole(body), None) => Ready::Unit(body),
-        (Fetched::Ranges(mut bodies), None) => {
-            if !state.meta.codecs.is_raw() {
-                for (_, body) in &mut bodies {
-                    let mut cells = std::mem::take(body).into_bytes()?.to_vec();
-                    state.meta.codecs.fix_order(&mut cells);
-                    *body = Bytes::from(cells).into();
-                }
-            }
-            Ready::Raw(bodies)
-        }
-    })
-}
-
-/// Decodes pieces and scatters their cells. Runs on a thread for work.
-fn deliver(job: &Job, pieces: &[Piece], ready: &Ready) -> Result<()> {
-    let (state, out) = (&*job.state, &job.destination);
-    let fill = state.meta.fill.bytes();
-    for piece in pieces {
-        match ready {
-            Ready::Absent => out.scatter_fill(fill, &piece.part, &state.order)?,
-            Ready::Raw(bodies) => out.scatter_body(bodies, &piece.part, &state.order)?,
-            Ready::Unit(body) => decode_unit(state, out, piece, body, 0..body.len())?,
-            Ready::Shard(index, bodies) => match in_shard(piece, index.as_ref(), bodies)? {
-                Some((body, range)) => decode_unit(state, out, piece, body, range)?,
-                None => out.scatter_fill(fill, &piece.part, &state.order)?,
-            },
-        }
-    }
-    Ok(())
-}
-
-/// The response that holds an inner chunk, and its range in there; `None` if it is absent.
-fn in_shard<'a>(
-    piece: &Piece,
-    index: Option<&ShardIndex>,
-    bodies: &'a [(u64, Body)],
-) -> Result<Option<(&'a Body, Range<u64>)>> {
-    let range = match (&piece.source, index) {
-        (Source::Range(range), _) => range.clone(),
-        (Source::Fill, _) => return Ok(None),
-        (Source::Inner(i), Some(index)) => match index.get(*i) {
-            Some(range) => range,
-            None => return Ok(None),
-        },
-        _ => return Err(Error::internal("a shard's piece was not located")),
-    };
-    let holds =
-        |(start, body): &&(u64, Body)| *start <= range.start && range.end <= start + body.len();
-    let (start, body) = bodies
-        .iter()
-        .find(holds)
-        .ok_or_else(|| Error::internal("a shard's piece was not fetched"))?;
-    Ok(Some((body, range.start - start..range.end - start)))
-}
-
-fn decode_unit(
-    state: &State,
-    out: &Destination,
-    piece: &Piece,
-    body: &Body,
-    range: Range<u64>,
-) -> Result<()> {
-    BUFFERS.with_borrow_mut(|(encoded, cells, scratch)| {
-        let len = (range.end - range.start) as usize;
-        let input: &[u8] = match body {
-            Body::Memory(segments) if segments.len() == 1 => {
-                &segments[0][range.start as usize..range.end as usize]
-            }
-            other => {
-                encoded.read(other, range.start, len)?;
-                encoded.bytes()
-            }
-        };
-        let chain = state.meta.unit_codecs();
-        if chain.is_raw() && input.len() == state.unit_bytes() {
-            return out.scatter(input, &piece.part, &state.order);
-        }
-        let want = state.unit_bytes();
-        let fill = state.meta.fill.bytes();
-        let decode = |cells: &mut [u8], scratch: &mut Scratch| {
-            chain.decode(input, cells, &state.stored, fill, scratch)
-        };
-        if let Some(place) = out.contiguous(&piece.part, &state.order, want) {
-            return out.with_slice(place, want, |slice| decode(slice, scratch));
-        }
-        grow(cells, want);
-        decode(&mut cells[..want], scratch)?;
-        out.scatter(&cells[..want], &piece.part, &state.order)
-    })
-}
-
-/// Buffers only grow, and what is in them is overwritten: no time goes into zeroing them.
-fn grow(buffer: &mut Vec<u8>, len: usize) {
-    if buffer.len() < len {
-        buffer.resize(len, 0);
-    }
-}
-
-/// Reads a selection of strings.
-pub(crate) async fn run_strings(
-    array: &Array,
-    state: Arc<State>,
-    selection: &Selection,
-) -> Result<Vec<Bytes>> {
-    array.verify().await?;
-    let shape = selection.result_shape(&state.meta.shape);
-    let target = Target::packed(&shape[..]);
-    let mut tasks: Tasks<Vec<(Piece, Vec<Bytes>)>> = Tasks::new(&array.inner().session)?;
-    for object in state.resolver.objects(selection)? {
-        let permit = tasks.memory(array.flight_bytes(&state, &object)).await?;
-        let (array, state) = (array.clone(), state.clone());
-        tasks.spawn(async move {
-            let named = array.name_chunk(&object);
-            let answer = async {
-                let (object, fetched) = if array.inner().open.lazy {
-                    let fetched = array.fetch_file(&object.key).await?;
-                    (object, fetched)
-                } else {
-                    array.fetch_alone(&state, object).await?
-                };
-                let session = array.inner().session.clone();
-                on_core(&session, move || strings_of(&state, object, fetched)).await
-            };
-            let answer = answer.await.map_err(named)?;
-            drop(permit);
-            Ok(answer)
-        })?;
-    }
-    let mut out = vec![Bytes::new(); shape.num_cells() as usize];
-    for (piece, cells) in tasks.results().await?.into_iter().flatten() {
-        scatter_strings(&mut out, &target, &cells, &piece.part, &state.order)?;
-    }
-    Ok(out)
-}
-
-fn strings_of(
-    state: &State,
-    object: ObjectPieces,
-    fetched: Fetched,
-) -> Result<Vec<(Piece, Vec<Bytes>)>> {
-    let fill = state.meta.fill.bytes();
-    let chain = state.meta.unit_codecs();
-    let count = state.unit.num_cells() as usize;
-    let empty = || vec![Bytes::copy_from_slice(fill); count];
-    let ready = prepare(state, fetched)?;
-    let mut out = Vec::with_capacity(object.pieces.len());
-    for piece in object.pieces {
-        let cells = match &ready {
-            Ready::Absent => empty(),
-            Ready::Unit(body) => {
-                chain.decode_strings(body.clone().into_bytes()?, &state.stored, fill)?
-            }
-            Ready::Raw(_) => return Err(Error::internal("strings were read as raw cells")),
-            Ready::Shard(index, bodies) => match in_shard(&piece, index.as_ref(), bodies)? {
-                None => empty(),
-                Some((body, range)) => {
-                    let mut bytes = vec![0; (range.end - range.start) as usize];
-                    body.read_at(range.start, &mut bytes)?;
-                    chain.decode_strings(bytes.into(), &state.stored, fill)?
-                }
-            },
-        };
-        out.push((piece, cells));
-    }
-    Ok(out)
 }
 
 impl Array {

@@ -14,8 +14,9 @@ use hyperslab_index::{Selection, Target};
 use hyperslab_store::{Get, Put};
 
 use crate::array::{Array, State};
-use crate::read::{Job, Tasks, on_core};
+use crate::read::Job;
 use crate::scatter::{Destination, gather_strings};
+use crate::tasks::{Tasks, on_core};
 use crate::{Error, ErrorKind, Result, buffers, lanes};
 
 /// How often a lost race for one object is run again.

@@ -24,6 +24,7 @@ mod division;
 mod forced;
 mod global;
 mod load;
+mod locate;
 mod mode;
 mod model;
 pub mod oracle;
@@ -35,6 +36,7 @@ mod query;
 
 pub use hyperslab_index::{Error, ErrorKind, Result};
 pub use load::Load;
+pub use locate::{Unlocated, locate};
 pub use mode::{Mode, plan};
 pub use model::{Fees, Model};
 pub use outcome::{Call, Estimate, Method, Plan};

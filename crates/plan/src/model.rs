@@ -292,7 +292,9 @@ mod tests {
             + network.request_seconds * (1.0 + TIE);
         assert!((one(64_000_000, 1) - alone).abs() < 1e-9);
         // Many tiny ones take turns in the window.
-        let turns = one(1, 100 * model.window());
+        let requests = 100 * model.window();
+        let tie = TIE * requests as f64 * network.request_seconds;
+        let turns = one(1, requests) - tie;
         assert!(turns > 99.0 * network.latency_seconds && turns < 102.0 * network.latency_seconds);
         // Many large ones fill the pipe.
         let full = one(1 << 20, 1000);

@@ -184,7 +184,7 @@ impl Block<'_> {
         };
         let share = 1.0 / queries.len() as f64;
         for (seed, query) in queries.iter().enumerate() {
-            let prepared = prepare(query, mode, model);
+            let prepared = prepare(query, mode, model)?;
             let mut work = Vec::new();
             for batch in batches(&prepared)? {
                 let begun = Instant::now();

@@ -2,7 +2,7 @@
 //! it, and with the preparation that its executor makes.
 
 use hyperslab_index::{CellOrder, ChunkGrid, Part, Result, Selection, Shape};
-use hyperslab_plan::{Mode, Model, Object, Run};
+use hyperslab_plan::{Mode, Model, Object, Run, Unlocated, locate};
 
 use crate::workload::Workload;
 
@@ -43,8 +43,6 @@ pub(crate) struct Wanted {
     size: u64,
     /// Bytes of a shard's index.
     index: u64,
-    /// Inner chunks that it has, and that are wanted.
-    inner: (u64, u64),
 }
 
 /// The objects of a query as the planner sees them.
@@ -92,40 +90,27 @@ impl Wanted {
             object,
             unseen: None,
             index: 0,
-            inner: (1, 1),
         }
-    }
-
-    /// The executor's rule: the whole shard, if that costs no more than asking for its index first.
-    fn is_taken_whole(&self, mode: Mode, model: &Model, together: usize) -> bool {
-        let (all, wanted) = self.inner;
-        let wanted = self.size / all * wanted;
-        let fees = model.fees();
-        let fee = |requests: f64, bytes: u64| {
-            together as f64 * (requests * fees.request + bytes as f64 * fees.byte)
-        };
-        let share = model.network().peak() / together.max(1) as f64;
-        let latency = model.network().latency_seconds;
-        let seconds = |bytes: u64| {
-            let shared = latency + bytes as f64 / share;
-            model.request_seconds(bytes).max(shared)
-        };
-        let whole = model.weigh(seconds(self.size), fee(1.0, self.size));
-        let located = model.weigh(
-            seconds(self.index) + seconds(wanted),
-            fee(2.0, self.index + wanted),
-        );
-        mode == Mode::Get || whole <= located
     }
 }
 
 /// Makes the objects of a query ready for a planner.
-pub(crate) fn prepare(wanted: &[Wanted], mode: Mode, model: &Model) -> Prepared {
+pub(crate) fn prepare(wanted: &[Wanted], mode: Mode, model: &Model) -> Result<Prepared> {
+    let shards: Vec<Unlocated> = wanted
+        .iter()
+        .filter_map(|wanted| {
+            Some(Unlocated {
+                whole: wanted.unseen.clone()?,
+                located: wanted.object.clone(),
+                index: wanted.index,
+            })
+        })
+        .collect();
+    let mut located = locate(&shards, model, mode)?.into_iter();
     let mut prepared = Prepared::default();
-    let together = wanted.len();
     for wanted in wanted {
         let object = match &wanted.unseen {
-            Some(unseen) if wanted.is_taken_whole(mode, model, together) => unseen,
+            Some(unseen) if located.next() == Some(false) => unseen,
             Some(_) => {
                 prepared.indexes.push(wanted.index);
                 &wanted.object
@@ -135,7 +120,7 @@ pub(crate) fn prepare(wanted: &[Wanted], mode: Mode, model: &Model) -> Prepared 
         prepared.objects.push(object.clone());
         prepared.sizes.push(wanted.size);
     }
-    prepared
+    Ok(prepared)
 }
 
 fn raw(part: &Part, order: &CellOrder, cell: u64, size: u64) -> Object {
@@ -193,7 +178,6 @@ fn shard(part: &Part, finer: &ChunkGrid, inner_bytes: u64, cell: u64, chunk: &Sh
     // The function decodes inner chunks, and where they lie is not known yet.
     unseen.function = false;
     Wanted {
-        inner: (all, runs.len() as u64),
         object: Object {
             // All of it is never what is wanted: there is the index, too.
             size: runs.last().map_or(0, |run| size.max(run.end + 1)),

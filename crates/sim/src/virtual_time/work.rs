@@ -67,6 +67,8 @@ impl Work {
                 _ => others.push(Work::of_object(object, method, size)),
             }
         }
+        // As the executor does it: what takes longest starts first.
+        others.sort_by_key(|work| std::cmp::Reverse(work.longest()));
         all.extend(others);
         all
     }
@@ -92,6 +94,15 @@ impl Work {
                     .collect(),
             },
         }
+    }
+
+    /// Bytes of its longest request.
+    fn longest(&self) -> u64 {
+        let bytes = |request: &VirtualRequest| match request {
+            VirtualRequest::Get { bytes } => *bytes,
+            VirtualRequest::Call { answer, .. } => *answer,
+        };
+        self.requests.iter().map(bytes).max().unwrap_or(0)
     }
 
     pub(super) fn has_calls(&self) -> bool {
