@@ -299,6 +299,18 @@ fn always(object: &Object) -> Vec<Choice> {
         if even != gaps {
             out.push(Choice::Groups(even));
         }
+        // And the longest of them in parts, as often as a few more requests allow.
+        let mut groups = gaps.clone();
+        for _ in 0..if k < 4 { 4 } else { 0 } {
+            let part = |group: &&mut Group| {
+                let range = group.range(object);
+                (range.end - range.start).div_ceil(group.parts)
+            };
+            if let Some(longest) = groups.iter_mut().max_by_key(part) {
+                longest.parts += 1;
+            }
+            out.push(Choice::Groups(groups.clone()));
+        }
         out.push(Choice::Groups(gaps));
     }
     for parts in [1, 2, 3, 4, 6, 8] {
