@@ -2,7 +2,7 @@
 
 use crate::division::Division;
 use crate::load::Bundle;
-use crate::{Method, Model, Object, Query};
+use crate::{Load, Method, Model, Object, Query};
 
 /// Whole objects.
 pub(crate) fn get(query: &Query) -> Vec<Method> {
@@ -31,6 +31,39 @@ pub(crate) fn function(query: &Query, model: &Model) -> Vec<Method> {
             None => Method::Get,
         })
         .collect()
+}
+
+/// What [`function`] and [`function_whole`] would ask for.
+pub(crate) fn function_loads(query: &Query, model: &Model, division: &Division<'_>) -> [Load; 2] {
+    let (mut each, mut whole) = (Load::default(), Load::default());
+    let mut bundle = Bundle::default();
+    for (i, object) in query.objects().iter().enumerate() {
+        match division.fewest(i) {
+            None => {
+                each.add_request(model, object.size);
+                whole.add_request(model, object.size);
+            }
+            Some(1) => {
+                let alone = Bundle::of_object(object);
+                each.add_bundle(model, &alone);
+                let joined = bundle.join(&alone);
+                if bundle.objects > 0 && !joined.is_allowed(model) {
+                    whole.add_bundle(model, &bundle);
+                    bundle = alone;
+                } else {
+                    bundle = joined;
+                }
+            }
+            Some(count) => division.each_call(i, count, |call| {
+                each.add_call(model, &call);
+                whole.add_call(model, &call);
+            }),
+        }
+    }
+    if bundle.objects > 0 {
+        whole.add_bundle(model, &bundle);
+    }
+    [each, whole]
 }
 
 /// One call for everything, or as few as the function's limits allow.

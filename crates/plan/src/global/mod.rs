@@ -58,9 +58,14 @@ pub(crate) fn methods(query: &Query, model: &Model) -> Candidate {
             plans.push((extreme.methods(query, model, None), Vec::new()));
         }
     }
-    if division.is_some() {
-        plans.push((forced::function(query, model), Vec::new()));
-        plans.push(forced::function_whole(query, model));
+    if let Some(division) = &division {
+        let [each, whole] = forced::function_loads(query, model, division);
+        if small || model.cost(&each) <= lowest {
+            plans.push((forced::function(query, model), Vec::new()));
+        }
+        if small || model.cost(&whole) <= lowest {
+            plans.push(forced::function_whole(query, model));
+        }
     }
     if query.num_runs() <= PAPER_RUNS {
         plans.push((paper::methods(query, model), Vec::new()));

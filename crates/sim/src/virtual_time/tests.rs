@@ -322,11 +322,12 @@ fn the_work_of_a_plan_is_what_the_executor_does() {
     plan.methods[2] = Method::Function(vec![call(2, 0..4100, 500), call(2, 5000..9100, 500)]);
 
     let work = Work::of_plan(&query, &plan, &[100_000, 60_000, 120_000]);
+    // The longest request goes first.
+    assert_eq!(work[1], Work::from(VirtualRequest::Get { bytes: 60_000 }));
     assert_eq!(
-        work[1].requests,
+        work[2].requests,
         vec![VirtualRequest::Get { bytes: 100 }; 10]
     );
-    assert_eq!(work[2], Work::from(VirtualRequest::Get { bytes: 60_000 }));
     // Calls go first. The five units of each call are read one by one, without the gaps.
     let half = VirtualRequest::Call {
         read: 500,
