@@ -1,7 +1,8 @@
 //! Plans that use one method for every object.
 
 use crate::division::Division;
-use crate::load::Bundle;
+use crate::load::{Bundle, MAX_BUNDLE};
+use crate::packing::Packing;
 use crate::{Load, Method, Model, Object, Query};
 
 /// Whole objects.
@@ -23,8 +24,7 @@ pub(crate) fn range_fetch(query: &Query) -> Vec<Method> {
 }
 
 /// As few calls per object as the function's limits allow; Get where it cannot be used.
-pub(crate) fn function(query: &Query, model: &Model) -> Vec<Method> {
-    let division = Division::new(query, model);
+pub(crate) fn function(query: &Query, division: &Division<'_>) -> Vec<Method> {
     (0..query.objects().len())
         .map(|i| match division.fewest(i) {
             Some(count) => Method::Function(division.calls(i, count)),
@@ -33,59 +33,41 @@ pub(crate) fn function(query: &Query, model: &Model) -> Vec<Method> {
         .collect()
 }
 
-/// What [`function`] and [`function_whole`] would ask for.
-pub(crate) fn function_loads(query: &Query, model: &Model, division: &Division<'_>) -> [Load; 2] {
-    let (mut each, mut whole) = (Load::default(), Load::default());
-    let mut bundle = Bundle::default();
-    for (i, object) in query.objects().iter().enumerate() {
-        match division.fewest(i) {
-            None => {
-                each.add_request(model, object.size);
-                whole.add_request(model, object.size);
-            }
-            Some(1) => {
-                let alone = Bundle::of_object(object);
-                each.add_bundle(model, &alone);
-                let joined = bundle.join(&alone);
-                if bundle.objects > 0 && !joined.is_allowed(model) {
-                    whole.add_bundle(model, &bundle);
-                    bundle = alone;
-                } else {
-                    bundle = joined;
-                }
-            }
-            Some(count) => division.each_call(i, count, |call| {
-                each.add_call(model, &call);
-                whole.add_call(model, &call);
-            }),
-        }
-    }
-    if bundle.objects > 0 {
-        whole.add_bundle(model, &bundle);
-    }
-    [each, whole]
+/// One call for everything, or as few as the function's limits allow.
+pub(crate) fn function_whole(
+    query: &Query,
+    model: &Model,
+    division: &Division<'_>,
+) -> (Vec<Method>, Vec<Vec<usize>>) {
+    let alone: Vec<Bundle> = query.objects().iter().map(Bundle::of_object).collect();
+    let packing = pack(&alone, model, division);
+    (function(query, division), packing.bundles)
 }
 
-/// One call for everything, or as few as the function's limits allow.
-pub(crate) fn function_whole(query: &Query, model: &Model) -> (Vec<Method>, Vec<Vec<usize>>) {
-    let methods = function(query, model);
-    let mut bundles: Vec<Vec<usize>> = Vec::new();
-    let mut sum = Bundle::default();
-    for (i, method) in methods.iter().enumerate() {
-        let Method::Function(calls) = method else {
-            continue;
-        };
-        let [call] = calls.as_slice() else {
-            continue;
-        };
-        match bundles.last_mut() {
-            Some(last) if sum.with(call).is_allowed(model) => last.push(i),
-            _ => {
-                bundles.push(vec![i]);
-                sum = Bundle::default();
-            }
+/// What [`function`] and [`function_whole`] ask for.
+pub(crate) fn function_loads(query: &Query, model: &Model, division: &Division<'_>) -> [Load; 2] {
+    let (mut each, mut whole) = (Load::default(), Load::default());
+    for (i, object) in query.objects().iter().enumerate() {
+        let mut load = Load::default();
+        match division.fewest(i) {
+            Some(count) => load = division.load(i, model, count),
+            None => load.add_request(model, object.size),
         }
-        sum = sum.with(call);
+        each = each.join(&load);
+        if division.fewest(i) != Some(1) {
+            whole = whole.join(&load);
+        }
     }
-    (methods, bundles)
+    let alone: Vec<Bundle> = query.objects().iter().map(Bundle::of_object).collect();
+    let packed = pack(&alone, model, division).load(model);
+    [each, whole.join(&packed)]
+}
+
+/// All objects that one call can read, packed as tightly as can be.
+fn pack<'a>(alone: &'a [Bundle], model: &Model, division: &Division<'_>) -> Packing<'a> {
+    let mut packing = Packing::new(alone, MAX_BUNDLE as usize);
+    for i in (0..alone.len()).filter(|i| division.fewest(*i) == Some(1)) {
+        packing.add(model, i);
+    }
+    packing
 }

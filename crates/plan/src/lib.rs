@@ -29,6 +29,7 @@ mod mode;
 mod model;
 pub mod oracle;
 mod outcome;
+mod packing;
 mod paper;
 mod price;
 mod profile;

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use crate::division::Division;
 use crate::{Error, Model, Plan, Query, Result, forced, global, paper};
 
 /// A planner, or a method that is forced on every object for comparison.
@@ -35,8 +36,11 @@ pub fn plan(query: &Query, model: &Model, mode: Mode) -> Plan {
         Mode::Get => (forced::get(query), Vec::new()),
         Mode::RangeMerge => (forced::range_merge(query), Vec::new()),
         Mode::RangeFetch => (forced::range_fetch(query), Vec::new()),
-        Mode::Function => (forced::function(query, model), Vec::new()),
-        Mode::FunctionWhole => forced::function_whole(query, model),
+        Mode::Function => {
+            let division = Division::new(query, model);
+            (forced::function(query, &division), Vec::new())
+        }
+        Mode::FunctionWhole => forced::function_whole(query, model, &Division::new(query, model)),
         Mode::Splits(k) => (paper::splits(query, k), Vec::new()),
     };
     let plan = Plan::of(query, model, methods, bundles);

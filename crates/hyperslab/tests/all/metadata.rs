@@ -129,6 +129,21 @@ fn what_is_there_is_not_overwritten_by_accident() {
 }
 
 #[test]
+fn an_array_that_is_made_anew_is_not_read_from_the_cache() {
+    let url = format!("{}/sky.zarr/a", fresh());
+    let session = Session::new(Options {
+        cache_bytes: 1 << 20,
+        cache_fresh: std::time::Duration::from_secs(3600),
+        ..Options::default()
+    });
+    let array = block_on(session.create_array(&url, spec(&[4], "u1"), false)).unwrap();
+    block_on(array.write(&Selection::All, vec![5; 4])).unwrap();
+    assert_eq!(block_on(array.read(&Selection::All)).unwrap(), [5; 4]);
+    let array = block_on(session.create_array(&url, spec(&[4], "u1"), true)).unwrap();
+    assert_eq!(block_on(array.read(&Selection::All)).unwrap(), [0; 4]);
+}
+
+#[test]
 fn bad_names_and_absent_things() {
     let base = format!("{}/sky.zarr", fresh());
     let session = Session::default();

@@ -3,6 +3,7 @@
 use super::setting::{MIN_PART, Setting};
 use crate::division::Division;
 use crate::load::{Bundle, MAX_BUNDLE};
+use crate::packing::Packing;
 use crate::{Load, Model, Query};
 
 /// Calls of the longest object that are tried.
@@ -216,51 +217,4 @@ fn bundled(alone: &[Bundle], model: &Model, start: &Setting, order: &Order) -> (
         ..start.clone()
     };
     (cost, setting)
-}
-
-/// Packs objects into calls of at most so many, in order, as the function's limits allow.
-struct Packing<'a> {
-    alone: &'a [Bundle],
-    most: usize,
-    bundles: Vec<Vec<usize>>,
-    /// What the last bundle asks for, and all bundles before it.
-    last: Bundle,
-    before: Load,
-}
-
-impl<'a> Packing<'a> {
-    fn new(alone: &'a [Bundle], most: usize) -> Self {
-        Packing {
-            alone,
-            most,
-            bundles: Vec::new(),
-            last: Bundle::default(),
-            before: Load::default(),
-        }
-    }
-
-    fn add(&mut self, model: &Model, i: usize) {
-        let joined = self.last.join(&self.alone[i]);
-        match self.bundles.last_mut() {
-            Some(bundle) if bundle.len() < self.most && joined.is_allowed(model) => {
-                bundle.push(i);
-                self.last = joined;
-            }
-            _ => {
-                if !self.bundles.is_empty() {
-                    self.before.add_bundle(model, &self.last);
-                }
-                self.bundles.push(vec![i]);
-                self.last = self.alone[i];
-            }
-        }
-    }
-
-    fn load(&self, model: &Model) -> Load {
-        let mut load = self.before;
-        if !self.bundles.is_empty() {
-            load.add_bundle(model, &self.last);
-        }
-        load
-    }
 }

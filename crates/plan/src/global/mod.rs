@@ -61,10 +61,10 @@ pub(crate) fn methods(query: &Query, model: &Model) -> Candidate {
     if let Some(division) = &division {
         let [each, whole] = forced::function_loads(query, model, division);
         if small || model.cost(&each) <= lowest {
-            plans.push((forced::function(query, model), Vec::new()));
+            plans.push((forced::function(query, division), Vec::new()));
         }
         if small || model.cost(&whole) <= lowest {
-            plans.push(forced::function_whole(query, model));
+            plans.push(forced::function_whole(query, model, division));
         }
     }
     if query.num_runs() <= PAPER_RUNS {
