@@ -64,6 +64,10 @@ class MustShow:
     holds: bool
 
 
+# A system that takes so many times the median of all is far from the best, whatever the spread.
+FAR = 3.0
+
+
 def interleave(
     systems: dict[str, Callable[[], float | None]], runs: int, warm: int = 1
 ) -> dict[str, Spread]:
@@ -71,21 +75,29 @@ def interleave(
 
     Each round has an order of its own, drawn from a fixed seed, so that none always follows the
     same one: what a system leaves behind (freed inodes, dirty pages) costs the next one. A system
-    that answers None is left out from then on: it cannot do this.
+    that answers None is left out from then on: it cannot do this. One that is `FAR` behind in every
+    round up to the first measured one is measured only once.
     """
     times: dict[str, list[float]] = {name: [] for name in systems}
     draw = random.Random(len(systems))
+    far = set(systems)
     for turn in range(warm + runs):
         order = list(systems)
         draw.shuffle(order)
+        taken: dict[str, float] = {}
         for name in order:
-            if name not in times:
+            if name not in times or (turn > warm and name in far):
                 continue
             seconds = systems[name]()
             if seconds is None:
                 del times[name]
-            elif turn >= warm:
+                continue
+            taken[name] = seconds
+            if turn >= warm:
                 times[name].append(seconds)
+        if turn <= warm and taken:
+            limit = FAR * statistics.median(taken.values())
+            far &= {name for name, seconds in taken.items() if seconds > limit}
     return {name: Spread(runs) for name, runs in times.items()}
 
 

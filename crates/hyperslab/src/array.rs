@@ -64,13 +64,23 @@ impl State {
         })
     }
 
-    /// The likely size of an object that holds `units`, before it is read: what others had, or half
-    /// of its cells.
+    /// The likely size of an object that holds `units`, before it is read: that of its cells if they
+    /// are stored as they are, otherwise what others had, or half of its cells.
     pub(crate) fn guess_size(&self, units: u64) -> u64 {
+        let cells = (self.unit_bytes() as u64).saturating_mul(units);
         match self.seen_bytes.load(Ordering::Relaxed) {
-            0 => (self.unit_bytes() as u64).saturating_mul(units) / 2,
+            0 if self.has_raw_units() => {
+                let index = self.meta.codecs.sharding().map_or(0, |s| s.index_bytes());
+                cells.saturating_add(index)
+            }
+            0 => cells / 2,
             seen => seen,
         }
+    }
+
+    /// True if units are stored as their cells are in memory, so that parts of them can be read.
+    pub(crate) fn has_raw_units(&self) -> bool {
+        self.meta.unit_codecs().is_raw() && !self.meta.dtype.is_variable()
     }
 
     /// Remembers the size of a whole object.

@@ -147,12 +147,21 @@ fn ask(job: &Job, pieces: &[Piece], call: &Call) -> Result<(Vec<Unit>, Vec<Place
     let mut units = Vec::new();
     let mut placements = Vec::new();
     let raw = state.meta.codecs.is_rangeable();
+    // Calls may divide inner chunks whose cells are stored as they are.
+    let raw_units = state.has_raw_units() && pieces.iter().all(|piece| is_whole_unit(state, piece));
     for piece in pieces {
         let within = match &piece.source {
             Source::Fill => {
                 job.destination
                     .scatter_fill(state.meta.fill.bytes(), &piece.part, &state.order)?;
                 continue;
+            }
+            Source::Range(range) if raw_units => {
+                let part = range.start.max(call.read.start)..range.end.min(call.read.end);
+                if part.is_empty() {
+                    continue;
+                }
+                part.start - range.start..part.end - range.start
             }
             Source::Range(range) if !contains(&call.read, range) => continue,
             _ if raw => call.read.clone(),
@@ -162,7 +171,7 @@ fn ask(job: &Job, pieces: &[Piece], call: &Call) -> Result<(Vec<Unit>, Vec<Place
         for copy in piece.part.copies(&state.order, &job.destination.target) {
             clip(&copy, cell, &within, |run, placement| {
                 runs.push(StridedRun {
-                    start: run.start - if raw { within.start } else { 0 },
+                    start: run.start - if raw || raw_units { within.start } else { 0 },
                     ..run
                 });
                 placements.push(placement);
@@ -173,11 +182,23 @@ fn ask(job: &Job, pieces: &[Piece], call: &Call) -> Result<(Vec<Unit>, Vec<Place
         }
         units.push(match &piece.source {
             _ if raw => Unit::raw(runs).at(within),
+            Source::Range(range) if raw_units => {
+                Unit::raw(runs).at(range.start + within.start..range.start + within.end)
+            }
             Source::Range(range) => Unit::decoded(unit_codecs(state), runs).at(range.clone()),
             _ => Unit::decoded(unit_codecs(state), runs),
         });
     }
     Ok((units, placements))
+}
+
+/// True if a piece has as many bytes as its cells, or none.
+fn is_whole_unit(state: &State, piece: &Piece) -> bool {
+    match &piece.source {
+        Source::Range(range) => range.end - range.start == state.unit_bytes() as u64,
+        Source::Fill => true,
+        _ => false,
+    }
 }
 
 fn contains(outer: &Range<u64>, inner: &Range<u64>) -> bool {

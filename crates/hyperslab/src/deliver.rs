@@ -123,6 +123,13 @@ pub(crate) fn deliver(job: &Job, pieces: &[Piece], ready: &Ready) -> Result<()> 
             Ready::Absent => out.scatter_fill(fill, &piece.part, &state.order)?,
             Ready::Raw(bodies) => out.scatter_body(bodies, &piece.part, &state.order)?,
             Ready::Unit(body) => decode_unit(state, out, piece, body, 0..body.len())?,
+            Ready::Shard(None, bodies) if state.has_raw_units() => match &piece.source {
+                Source::Range(range) if range.end - range.start == state.unit_bytes() as u64 => {
+                    out.scatter_unit(bodies, range.start, &piece.part, &state.order)?;
+                }
+                Source::Fill => out.scatter_fill(fill, &piece.part, &state.order)?,
+                _ => return Err(not_located(state, piece)),
+            },
             Ready::Shard(index, bodies) => match in_shard(piece, index.as_ref(), bodies)? {
                 Some((body, range)) => decode_unit(state, out, piece, body, range)?,
                 None => out.scatter_fill(fill, &piece.part, &state.order)?,
@@ -130,6 +137,20 @@ pub(crate) fn deliver(job: &Job, pieces: &[Piece], ready: &Ready) -> Result<()> 
         }
     }
     Ok(())
+}
+
+/// Why a piece of a shard with raw inner chunks cannot be delivered.
+fn not_located(state: &State, piece: &Piece) -> Error {
+    match &piece.source {
+        Source::Range(range) => Error::data(format!(
+            "an inner chunk has {} bytes, but one of shape {} and type {} has {}",
+            range.end - range.start,
+            state.unit,
+            state.meta.dtype,
+            state.unit_bytes()
+        )),
+        _ => Error::internal("a shard's piece was not located"),
+    }
 }
 
 /// The response that holds an inner chunk, and its range in there; `None` if it is absent.

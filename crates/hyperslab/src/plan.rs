@@ -22,6 +22,8 @@ use crate::{Options, Result};
 
 /// So many runs of one chunk are not looked at one by one: they are wanted as one range.
 const MAX_RUNS: u64 = 1 << 16;
+/// So many, where it is only asked whether a shard's index is worth its request.
+const MAX_GUESSED_RUNS: u64 = 1 << 9;
 
 /// Indexes of shards that are read at a time.
 pub(crate) const LOCATED: usize = 256;
@@ -154,7 +156,7 @@ fn unlocated(state: &State, object: &ObjectPieces) -> plan::Unlocated {
     }
     plan::Unlocated {
         whole: wanted(state, object).0,
-        located: located(&guess, state.cell as u64, size),
+        located: located(state, &guess, size, MAX_GUESSED_RUNS),
         index: sharding.map_or(0, |s| s.index_bytes()),
     }
 }
@@ -182,7 +184,8 @@ pub(crate) fn wanted(state: &State, object: &ObjectPieces) -> Described {
         let unlocated = |piece: &hyperslab_format::Piece| matches!(piece.source, Source::Inner(_));
         if !object.pieces.iter().any(unlocated) {
             let inner = state.meta.codecs.sharding().map_or(1, |s| s.num_inner());
-            return Described(located(object, cell, state.guess_size(inner)));
+            let guess = state.guess_size(inner);
+            return Described(located(state, object, guess, MAX_RUNS));
         }
     } else if let Some(raw) = raw(state, object, cell) {
         return Described(raw);
@@ -223,8 +226,25 @@ fn raw(state: &State, object: &ObjectPieces, cell: u64) -> Option<Object> {
     })
 }
 
-/// A shard whose index is known.
-fn located(object: &ObjectPieces, cell: u64, guess: u64) -> Object {
+/// A shard whose index is known. Of inner chunks whose cells are stored as they are, the wanted rows
+/// are runs, unless they are more than `most`; others are runs as a whole.
+fn located(state: &State, object: &ObjectPieces, guess: u64, most: u64) -> Object {
+    let cell = state.cell as u64;
+    let rows = raw_rows(state, object, most);
+    let grain = if rows.is_some() { cell } else { 0 };
+    let runs = rows.unwrap_or_else(|| whole_units(object, cell));
+    Object {
+        // Its index is in there too, so all of it is more than its chunks.
+        size: runs.last().map_or(0, |run| guess.max(run.end + 1)),
+        runs,
+        grain,
+        function: true,
+        splittable: true,
+    }
+}
+
+/// The inner chunks of a shard that are wanted.
+fn whole_units(object: &ObjectPieces, cell: u64) -> Vec<Run> {
     let mut runs: Vec<Run> = object
         .pieces
         .iter()
@@ -247,12 +267,43 @@ fn located(object: &ObjectPieces, cell: u64, guess: u64) -> Object {
         }
         shared
     });
-    Object {
-        // Its index is in there too, so all of it is more than its chunks.
-        size: runs.last().map_or(0, |run| guess.max(run.end + 1)),
-        runs,
-        grain: 0,
-        function: true,
-        splittable: true,
+    runs
+}
+
+/// The wanted rows of a shard's inner chunks; `None` if they cannot be read by themselves, or are
+/// not worth it.
+fn raw_rows(state: &State, object: &ObjectPieces, most: u64) -> Option<Vec<Run>> {
+    if !state.has_raw_units() {
+        return None;
     }
+    let (cell, unit) = (state.cell as u64, state.unit_bytes() as u64);
+    let mut left = most;
+    let mut runs: Vec<Run> = Vec::new();
+    for piece in &object.pieces {
+        let range = match &piece.source {
+            Source::Range(range) => range,
+            _ => continue,
+        };
+        left = left.checked_sub(piece.part.run_summary(&state.order, cell).runs)?;
+        if range.end - range.start != unit {
+            // Damaged, or not what the metadata says: decoding it will tell.
+            return None;
+        }
+        let rows = piece.part.runs(&state.order, cell);
+        runs.extend(rows.map(|run| Run::plain(range.start + run.offset..range.start + run.end())));
+    }
+    runs.sort_unstable_by_key(|run| run.start);
+    if runs.windows(2).any(|pair| pair[1].start < pair[0].end) {
+        return None;
+    }
+    // Rows that end where the next inner chunk begins are one run.
+    runs.dedup_by(|next, run| {
+        let joins = next.start == run.end;
+        if joins {
+            run.end = next.end;
+            run.useful += next.useful;
+        }
+        joins
+    });
+    Some(runs)
 }

@@ -104,12 +104,25 @@ impl Destination {
         {
             return self.scatter(only, part, order);
         }
+        self.scatter_unit(bodies, 0, part, order)
+    }
+
+    /// Copies the selected cells of a raw inner chunk, which begins at `base` of its shard, to their
+    /// places.
+    pub(crate) fn scatter_unit(
+        &self,
+        bodies: &[(u64, Body)],
+        base: u64,
+        part: &Part,
+        order: &CellOrder,
+    ) -> Result<()> {
         let access = self.access()?;
         let mut reader = PieceReader::new(bodies);
         for copy in part.copies(order, &self.target) {
             let len = copy.len as usize * self.cell;
             for (src, dst) in pieces(&copy, self.cell) {
-                reader.read(src as u64, access.slice_mut(dst, len).ok_or_else(outside)?)?;
+                let out = access.slice_mut(dst, len).ok_or_else(outside)?;
+                reader.read(base + src as u64, out)?;
             }
         }
         Ok(())

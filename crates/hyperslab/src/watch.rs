@@ -152,7 +152,10 @@ impl Flight {
             bytes,
             first_byte: None,
             total: total.saturating_sub(own.unwrap_or_default()),
-            concurrency: self.concurrency,
+            // The first of a crowd began alone, and the last one ends alone.
+            concurrency: self
+                .concurrency
+                .max(self.watch.in_flight.load(Ordering::Relaxed)),
         });
     }
 }

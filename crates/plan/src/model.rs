@@ -17,7 +17,8 @@
 //! The time is the longest of these.
 
 use crate::{
-    Call, Error, FunctionProfile, Load, NetworkProfile, Place, PriceBook, Profile, Result,
+    Call, Error, FunctionProfile, Load, NetworkProfile, Object, Place, PriceBook, Profile, Query,
+    Result, Run,
 };
 
 /// Calls of the function under way at a time, at most.
@@ -239,6 +240,19 @@ impl Model {
         self.weigh(self.seconds(load), self.dollars(load))
     }
 
+    /// What no plan of a query can cost less than: nothing is transferred that is not wanted, and all
+    /// at the peak.
+    pub fn bound(&self, query: &Query) -> f64 {
+        let network = &self.network;
+        let useful: u64 = query.objects().iter().map(|object| object.useful()).sum();
+        let stored: u64 = query.objects().iter().map(least_bytes).sum();
+        let least = useful.min(stored) as f64;
+        let seconds = network.latency_seconds + least / network.peak();
+        let request = self.fees.request.min(self.fees.call);
+        let dollars = request + least * self.fees.byte;
+        self.weigh(seconds, dollars)
+    }
+
     /// `T + φ·F`. Where only money counts, time decides between equals.
     pub fn weigh(&self, seconds: f64, dollars: f64) -> f64 {
         if self.phi.is_infinite() {
@@ -247,6 +261,11 @@ impl Model {
             seconds + self.phi * dollars
         }
     }
+}
+
+/// Bytes of an object that cannot be left out without the function.
+fn least_bytes(object: &Object) -> u64 {
+    object.runs.iter().map(Run::len).sum()
 }
 
 #[cfg(test)]

@@ -18,6 +18,7 @@ mod refiner;
 mod requests;
 mod running;
 mod statistics;
+mod sustained;
 
 pub use function::{FunctionTimes, NoFunction, Probe};
 pub use hyperslab_plan::{BandwidthPoint, FunctionProfile, NetworkProfile, Profile};

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use hyperslab_plan::Profile;
+use hyperslab_plan::{NetworkProfile, Profile};
 
 use super::running::Running;
 
@@ -21,6 +21,8 @@ const SHORT: f64 = 0.25;
 const LONG: f64 = 1.0;
 /// Requests that could together take this much more than there is are limited by the total.
 const CROWDED: f64 = 1.1;
+/// A latency that is so many times what is believed has changed, however crowded the network is.
+const SURELY: f64 = 1.25;
 
 /// What one request of a real read took.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -128,16 +130,9 @@ impl State {
         let total = sample.total.as_secs_f64();
         let alone = sample.bytes as f64 / connection;
 
-        let first_byte = match sample.first_byte {
-            Some(time) => Some(time.as_secs_f64()),
-            None if alone <= SHORT * latency => Some(total - alone),
-            None => None,
-        };
-        // Past the useful number of requests the first byte waits for other requests' bytes.
-        let (_, useful) = first.useful_requests();
-        if let Some(seconds) = first_byte
-            && first.latency_seconds > 0.0
-            && sample.concurrency <= useful
+        let many = f64::from(sample.concurrency.max(1));
+        if first.latency_seconds > 0.0
+            && let Some(seconds) = self.latency_of(first, sample, latency, alone)
         {
             self.latency.push(seconds / first.latency_seconds);
         }
@@ -145,7 +140,6 @@ impl State {
         if alone < LONG * latency || sample.bytes == 0 {
             return;
         }
-        let many = f64::from(sample.concurrency.max(1));
         let believed = first.bandwidth(u64::from(sample.concurrency)) * self.total.estimate();
         let possible = many * sample.bytes as f64 / (latency + alone);
         if possible > CROWDED * believed {
@@ -157,6 +151,43 @@ impl State {
             let transfer = total - sample.first_byte.map_or(latency, |time| time.as_secs_f64());
             let seen = sample.bytes as f64 / transfer;
             self.connection.push(seen / first.connection_bandwidth);
+        }
+    }
+}
+
+impl State {
+    /// The latency that a sample tells of. `latency` is what it is believed to be, and `alone` what
+    /// the body takes by itself.
+    fn latency_of(
+        &self,
+        first: &NetworkProfile,
+        sample: &Sample,
+        latency: f64,
+        alone: f64,
+    ) -> Option<f64> {
+        let (_, useful) = first.useful_requests();
+        if let Some(time) = sample.first_byte {
+            // Past the useful number of requests the first byte waits for other requests' bytes.
+            return (sample.concurrency <= useful).then_some(time.as_secs_f64());
+        }
+        if alone > SHORT * latency {
+            return None;
+        }
+        // How long it may have waited for the bytes of the others, and for this machine.
+        let many = f64::from(sample.concurrency.max(1));
+        let total = first.bandwidth(u64::from(sample.concurrency)) * self.total.estimate();
+        let shared = (many * sample.bytes as f64 / total - alone).max(0.0);
+        let waited = shared + (many - 1.0) * first.request_seconds;
+        let seconds = sample.total.as_secs_f64() - alone;
+        if waited <= SHORT * latency {
+            return Some(seconds - waited / 2.0);
+        }
+        // In a crowd only a latency that is longer or shorter in any case is told apart.
+        let (least, most) = (seconds - waited, seconds);
+        if least > SURELY * latency {
+            Some(least)
+        } else {
+            Some(most).filter(|most| *most < latency / SURELY)
         }
     }
 }
@@ -302,6 +333,40 @@ mod tests {
             let now = refiner.current().network;
             assert!(near(now.peak(), truth.total, 0.15), "{now:?}");
         }
+    }
+
+    #[test]
+    fn a_crowd_of_short_requests_is_no_latency() {
+        let mut profile = Profile::built_in("gcp").unwrap();
+        profile.network.latency_seconds = 0.02;
+        profile.network.request_seconds = 1e-4;
+        let (peak, one) = (profile.network.peak(), profile.network.connection_bandwidth);
+        // 64 requests of 64 KiB share the line: the last one ends after all their bytes.
+        let (many, bytes) = (64, 64u64 << 10);
+        let crowd = |refiner: &Refiner, latency: f64| {
+            for k in 1..=many {
+                let shared = (u64::from(k) * bytes) as f64 / peak;
+                let arrived = shared.max(bytes as f64 / one) + f64::from(k) * 1e-4;
+                refiner.report(&Sample {
+                    bytes,
+                    first_byte: None,
+                    total: Duration::from_secs_f64(latency + arrived),
+                    concurrency: many,
+                });
+            }
+        };
+        let refiner = Refiner::new(profile.clone());
+        (0..50).for_each(|_| crowd(&refiner, 0.02));
+        let now = refiner.current().network.latency_seconds;
+        assert!(near(now, 0.02, 0.1), "{now}");
+        // A latency that has grown much is noticed in a crowd too, as far as it is certain, and also
+        // when it is short again.
+        (0..50).for_each(|_| crowd(&refiner, 0.1));
+        let now = refiner.current().network.latency_seconds;
+        assert!((0.06..0.11).contains(&now), "{now}");
+        (0..50).for_each(|_| crowd(&refiner, 0.02));
+        let now = refiner.current().network.latency_seconds;
+        assert!((0.01..0.04).contains(&now), "{now}");
     }
 
     #[test]

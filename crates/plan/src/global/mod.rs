@@ -75,16 +75,12 @@ pub(crate) fn methods(query: &Query, model: &Model) -> Candidate {
         .map(|plan| (cost(query, model, &plan), plan))
         .collect();
     weighed.sort_by(|a, b| a.0.total_cmp(&b.0));
-    if small && let Some((_, (methods, bundles))) = weighed.first() {
-        // From several starts: a single one may end where no move helps, short of the best.
+    if small && let Some((lowest, (methods, bundles))) = weighed.first() {
         let seconds = model.seconds(&Load::of(query, model, methods, bundles));
-        let mut budget = polish::budget(seconds);
-        let mut polished = Vec::new();
-        for (_, (plan, _)) in weighed.iter().filter(|(_, plan)| plan.1.is_empty()) {
-            let plan = (polish::polish(query, model, plan, &mut budget), Vec::new());
-            polished.push((cost(query, model, &plan), plan));
+        let mut budget = polish::budget(model, *lowest, model.bound(query), seconds);
+        if budget > 0 {
+            weighed.extend(polished(query, model, &weighed, &mut budget));
         }
-        weighed.extend(polished);
     }
     let mut best = weighed
         .into_iter()
@@ -92,6 +88,25 @@ pub(crate) fn methods(query: &Query, model: &Model) -> Candidate {
         .map_or_else(Candidate::default, |(_, plan)| plan);
     whole_objects(query, &mut best.0);
     best
+}
+
+/// The plans after polishing, from several starts: a single one may end where no move helps, short of
+/// the best.
+fn polished(
+    query: &Query,
+    model: &Model,
+    weighed: &[(f64, Candidate)],
+    budget: &mut u64,
+) -> Vec<(f64, Candidate)> {
+    let starts = polish::Starts::new(query);
+    let unbundled = weighed.iter().filter(|(_, plan)| plan.1.is_empty());
+    unbundled
+        .map(|(_, (plan, _))| {
+            let methods = polish::polish(query, model, plan, &starts, budget);
+            let plan = (methods, Vec::new());
+            (cost(query, model, &plan), plan)
+        })
+        .collect()
 }
 
 fn cost(query: &Query, model: &Model, (methods, bundles): &Candidate) -> f64 {

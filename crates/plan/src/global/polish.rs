@@ -19,9 +19,10 @@ const MAX_RUNS: usize = 96;
 const SWEEPS: usize = 24;
 /// Pairs of moves are tried where there are at most so many moves.
 const MAX_PAIRED: usize = 240;
-/// Candidates that are weighed for the quickest and for the slowest query.
-const MIN_BUDGET: u64 = 4_000;
+/// Candidates that are weighed, at most.
 const MAX_BUDGET: u64 = 200_000;
+/// Less to gain, as a share of the cost, is not worth the search.
+const LEAST_GAIN: f64 = 0.005;
 /// Calls of one object, and parts of one range, that are tried.
 const MAX_PARTS: u64 = 32;
 
@@ -51,12 +52,30 @@ impl Group {
     }
 }
 
-/// How many candidates may be weighed for a query that takes so long: planning must not be noticed.
-pub(super) fn budget(seconds: f64) -> u64 {
-    const SHARE: f64 = 0.02;
-    const SECONDS_EACH: f64 = 150e-9;
-    let affordable = SHARE * seconds / SECONDS_EACH;
-    (affordable as u64).clamp(MIN_BUDGET, MAX_BUDGET)
+/// How many candidates may be weighed for a query that costs so much and takes so many seconds, where
+/// no plan costs less than `bound`: the search must not take longer than what it may find is worth.
+pub(super) fn budget(model: &Model, cost: f64, bound: f64, seconds: f64) -> u64 {
+    const SHARE: f64 = 0.5;
+    const SECONDS_EACH: f64 = 400e-9;
+    let gain = 1.0 - bound / cost.max(f64::MIN_POSITIVE);
+    if gain < LEAST_GAIN {
+        return 0;
+    }
+    // Where only money counts, a search as long as the query is worth any of it.
+    let worth = match model.phi().is_finite() {
+        true => SHARE * gain * cost,
+        false => seconds,
+    };
+    ((worth / SECONDS_EACH) as u64).min(MAX_BUDGET)
+}
+
+/// Choices for each object that are worth trying from everywhere.
+pub(super) struct Starts(Vec<Vec<Choice>>);
+
+impl Starts {
+    pub(super) fn new(query: &Query) -> Starts {
+        Starts(query.objects().iter().map(always).collect())
+    }
 }
 
 /// The plan after polishing; never costlier than before. Takes what it weighs from the budget.
@@ -64,8 +83,12 @@ pub(super) fn polish(
     query: &Query,
     model: &Model,
     methods: &[Method],
+    starts: &Starts,
     budget: &mut u64,
 ) -> Vec<Method> {
+    if *budget == 0 {
+        return methods.to_vec();
+    }
     let objects = query.objects();
     let mut state: Vec<Choice> = objects
         .iter()
@@ -82,7 +105,7 @@ pub(super) fn polish(
         return methods.to_vec();
     }
     let mut cost = model.cost(&sum(&loads, None));
-    let starts: Vec<Vec<Choice>> = objects.iter().map(always).collect();
+    let starts = &starts.0;
     for _ in 0..SWEEPS {
         let mut better = false;
         for (i, object) in objects.iter().enumerate() {
@@ -117,7 +140,7 @@ pub(super) fn polish(
         }
         if !better
             && let Some((changes, new_cost)) =
-                pair(objects, model, &starts, &state, &loads, cost, budget)
+                pair(objects, model, starts, &state, &loads, cost, budget)
         {
             (cost, better) = (new_cost, true);
             for (at, choice, load) in changes {

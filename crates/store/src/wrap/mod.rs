@@ -4,6 +4,7 @@
 //! around any store. Each wrapper keeps the invariants of [`crate::Store`], except [`Faulty`],
 //! whose purpose is to break them in ways that the layers above must notice.
 
+mod credit;
 mod faulty;
 mod histogram;
 mod limit;

@@ -2,7 +2,8 @@
 //!
 //! Only [`ErrorKind::Unavailable`] is repeated. Delays grow exponentially with full jitter (any
 //! duration up to the bound, so that clients that failed together do not return together), and
-//! never undercut what the server asked for.
+//! never undercut what the server asked for. A request that has used up its repetitions gets a few
+//! more while the store answers others (see [`credit`](super::credit)).
 //!
 //! Invariant: a retried write reports success only if the object holds the caller's value under
 //! the caller's condition, and a retried read only if the whole body arrived.
@@ -15,14 +16,17 @@ use bytes::Bytes;
 use rand::Rng;
 use tokio::time::{Instant, sleep};
 
+use super::credit::Credit;
 use super::meter::MeterHandle;
 use crate::{Body, Entry, Error, ErrorKind, Get, Got, Listing, Meta, Put, Result, Store, StoreRef};
 
 /// When to repeat a request.
 #[derive(Debug, Clone)]
 pub struct RetryPolicy {
-    /// At most so many repetitions of one request.
+    /// So many repetitions of one request, whatever happens to others.
     pub retries: u32,
+    /// At most so many more while enough other requests succeed; none where `retries` is 0.
+    pub further: u32,
     /// No repetition starts later than this after the request was made.
     pub deadline: Duration,
     /// Bound of the first delay.
@@ -35,6 +39,7 @@ impl Default for RetryPolicy {
     fn default() -> Self {
         RetryPolicy {
             retries: 3,
+            further: 6,
             deadline: Duration::from_secs(180),
             first_delay: Duration::from_millis(100),
             max_delay: Duration::from_secs(20),
@@ -59,6 +64,7 @@ impl std::error::Error for RetryAfter {}
 pub struct Retry {
     inner: StoreRef,
     policy: RetryPolicy,
+    credit: Credit,
     meter: Option<MeterHandle>,
 }
 
@@ -68,6 +74,7 @@ impl Retry {
         Retry {
             inner,
             policy,
+            credit: Credit::default(),
             meter: None,
         }
     }
@@ -91,7 +98,10 @@ impl Retry {
         loop {
             match request().await {
                 Err(e) => attempts.pause(e).await?,
-                ok => return ok,
+                Ok(value) => {
+                    self.credit.earn();
+                    return Ok(value);
+                }
             }
         }
     }
@@ -116,7 +126,10 @@ impl Retry {
                     };
                 }
                 Err(e) => attempts.pause(e).await?,
-                ok => return ok,
+                Ok(meta) => {
+                    self.credit.earn();
+                    return Ok(meta);
+                }
             }
         }
     }
@@ -192,10 +205,11 @@ impl Attempts<'_> {
     /// Waits before the next attempt, or gives the error back if there is to be none.
     async fn pause(&mut self, e: Error) -> Result<()> {
         let policy = &self.retry.policy;
-        if e.kind() != ErrorKind::Unavailable || self.made >= policy.retries {
+        if e.kind() != ErrorKind::Unavailable || !self.allowed() {
             return Err(self.last(e));
         }
-        let doublings = self.made.min(30);
+        // A store that answers others has no need of ever longer rests.
+        let doublings = self.made.min(policy.retries).min(30);
         let bound = policy
             .first_delay
             .saturating_mul(1 << doublings)
@@ -212,6 +226,16 @@ impl Attempts<'_> {
         sleep(delay).await;
         self.made += 1;
         Ok(())
+    }
+
+    /// Whether there may be one more; a further one is paid for.
+    fn allowed(&self) -> bool {
+        let policy = &self.retry.policy;
+        if self.made < policy.retries {
+            return true;
+        }
+        let most = policy.retries.saturating_add(policy.further);
+        policy.retries > 0 && self.made < most && self.retry.credit.spend()
     }
 
     fn last(&self, e: Error) -> Error {

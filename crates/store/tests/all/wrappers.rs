@@ -117,6 +117,56 @@ async fn outages_are_retried_at_most_as_often_as_allowed() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn successes_pay_for_further_repetitions_and_an_outage_spends_them() {
+    // 20 successes, then an outage: two further repetitions are paid for, then there are none.
+    let store = Arc::new(Faulty::new(Arc::new(Memory::new()), faults_from(21)));
+    let retry = retry(store.clone());
+    for _ in 0..20 {
+        retry.delete("k").await.unwrap();
+    }
+    let e = retry.delete("k").await.unwrap_err();
+    assert!(e.message().contains("after 6 attempts"), "{e}");
+    let e = retry.delete("k").await.unwrap_err();
+    assert!(e.message().contains("after 4 attempts"), "{e}");
+    assert_eq!(store.requests(), 20 + 6 + 4);
+
+    // However much has been earned, one request has an end, and so has what is kept.
+    let store = Arc::new(Faulty::new(Arc::new(Memory::new()), faults_from(1001)));
+    let retry = Retry::new(store.clone(), RetryPolicy::default());
+    for _ in 0..1000 {
+        retry.delete("k").await.unwrap();
+    }
+    let mut made = vec![];
+    for _ in 0..5 {
+        let before = store.requests();
+        retry.delete("k").await.unwrap_err();
+        made.push(store.requests() - before);
+    }
+    assert_eq!(made, [10, 10, 10, 6, 4]);
+
+    // Who asks for no repetition gets none.
+    let store = Arc::new(Faulty::new(Arc::new(Memory::new()), faults_from(101)));
+    let policy = RetryPolicy {
+        retries: 0,
+        ..RetryPolicy::default()
+    };
+    let retry = Retry::new(store.clone(), policy);
+    for _ in 0..100 {
+        retry.delete("k").await.unwrap();
+    }
+    retry.delete("k").await.unwrap_err();
+    assert_eq!(store.requests(), 101);
+}
+
+/// Everything fails from this request on.
+fn faults_from(first: u64) -> Faults {
+    Faults {
+        kill_at: Some(first),
+        ..Faults::default()
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn other_failures_are_not_retried() {
     for kind in [
         ErrorKind::Invalid,
