@@ -11,6 +11,7 @@ use hyperslab_index::{CellOrder, Selection, Shape, Target};
 use serde_json::{Map, Value};
 
 use crate::canvas::Canvas;
+use crate::guess::Guess;
 use crate::location::Location;
 use crate::read::{self, Job};
 use crate::scatter::Destination;
@@ -47,6 +48,8 @@ pub(crate) struct State {
     pub(crate) cell: usize,
     /// Running mean of the encoded bytes of whole objects; 0 before one was seen.
     seen_bytes: AtomicU64,
+    /// How shards are laid out.
+    pub(crate) guess: Guess,
 }
 
 impl State {
@@ -60,6 +63,7 @@ impl State {
             stored: meta.unit_stored_shape(),
             cell: meta.dtype.cell_bytes().unwrap_or(1) as usize,
             seen_bytes: AtomicU64::new(0),
+            guess: Guess::default(),
             meta,
         })
     }

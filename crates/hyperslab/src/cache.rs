@@ -17,5 +17,5 @@ mod serve;
 
 pub use disk::{CachedObject, DiskCache};
 pub(crate) use held::Held;
-pub(crate) use memory::{ChunkCache, IndexCache, key};
+pub(crate) use memory::{Cached, ChunkCache, IndexCache, key};
 pub(crate) use serve::{Brought, DiskPlace, FoundIndex, is_strong, join};

@@ -7,8 +7,8 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use futures::future::{Either, select, try_join_all};
-use hyperslab_format::{ObjectPieces, Sharding};
+use futures::future::{Either, join as join_both, select, try_join_all};
+use hyperslab_format::{ObjectPieces, ShardIndex, Sharding};
 use hyperslab_plan::Method;
 use hyperslab_store::{Body, Get, GetRange, Got};
 
@@ -32,6 +32,8 @@ pub(crate) struct Prepared {
     held: Held,
     /// The store says that there is no such shard.
     absent: bool,
+    /// Its pieces lie where those of another shard do, which is to be seen.
+    guessed: bool,
 }
 
 impl Prepared {
@@ -43,6 +45,11 @@ impl Prepared {
     /// What the caches hold of the object.
     pub(crate) fn held(&self) -> &Held {
         &self.held
+    }
+
+    /// True if where its pieces lie is a guess.
+    pub(crate) fn is_guessed(&self) -> bool {
+        self.guessed
     }
 
     /// True if the store says that there is no such object.
@@ -62,6 +69,38 @@ pub(crate) enum Fetched {
     Ranges(Vec<(u64, Body)>),
 }
 
+/// True if all pieces of an object lie in the same places.
+fn same_places(one: &ObjectPieces, other: &ObjectPieces) -> bool {
+    let sources = |object: &ObjectPieces| {
+        let sources = object.pieces.iter().map(|piece| piece.source.clone());
+        sources.collect::<Vec<_>>()
+    };
+    sources(one) == sources(other)
+}
+
+/// Takes note of how a shard is laid out that was read as a whole; if its index is damaged, decoding
+/// the shard will tell.
+fn learn_layout(state: &State, object: &ObjectPieces, body: &Body) {
+    let Some(sharding) = state.meta.codecs.sharding() else {
+        return;
+    };
+    if state.guess.is_known() || !state.has_raw_units() {
+        return;
+    }
+    let (len, n) = (body.len(), sharding.index_bytes());
+    let at = match sharding.index_at_start() {
+        true => Some(0),
+        false => len.checked_sub(n),
+    };
+    let mut bytes = vec![0; n as usize];
+    if let Some(at) = at.filter(|at| at + n <= len)
+        && body.read_at(at, &mut bytes).is_ok()
+        && let Ok(index) = sharding.decode_index(&bytes, len)
+    {
+        state.guess.learn(&state.meta, object, &Arc::new(index));
+    }
+}
+
 impl Array {
     /// The URL of an object, without credentials and options.
     pub(crate) fn object_url(&self, key: &str) -> String {
@@ -69,15 +108,50 @@ impl Array {
     }
 
     /// Makes an object ready for planning: what is cached of it is looked up, and a shard's pieces
-    /// are located by its index, if that is wished for or costs nothing.
+    /// are located by its index, if that is wished for or costs nothing, or by a guess.
     pub(crate) async fn prepare(
         &self,
         state: &State,
-        object: ObjectPieces,
+        mut object: ObjectPieces,
         locate: bool,
     ) -> Result<Prepared> {
         let held = self.held(&object.key).await;
+        if held.is_empty()
+            && self.known_index(&object.key).is_none()
+            && let Some(guess) = state.guess.of(&state.meta, &object)
+        {
+            object.locate(&guess);
+            return Ok(Prepared {
+                object,
+                pin: None,
+                checked: true,
+                held,
+                absent: false,
+                guessed: true,
+            });
+        }
         self.prepare_with(state, object, held, locate).await
+    }
+
+    /// The index of a shard, if the session remembers it.
+    fn known_index(&self, key: &str) -> Option<cache::Cached<Arc<ShardIndex>>> {
+        let key = cache::key(&self.cache_name(key), None);
+        self.inner().session.inner().indexes.get(&key)
+    }
+
+    /// Puts the index in the place of a guess; true if the guess was right.
+    pub(crate) async fn settle(&self, state: &State, prepared: &mut Prepared) -> Result<bool> {
+        let guessed = prepared.object.clone();
+        let mut object = guessed.clone();
+        object.unlocate(&state.meta);
+        *prepared = self
+            .prepare_with(state, object, Held::default(), true)
+            .await?;
+        let same = !prepared.absent && same_places(&guessed, &prepared.object);
+        if !same && !prepared.absent {
+            state.guess.was_wrong();
+        }
+        Ok(same)
     }
 
     async fn prepare_with(
@@ -93,24 +167,21 @@ impl Array {
             checked: held.fresh(),
             held,
             absent: false,
+            guessed: false,
         };
         let Some(sharding) = state.meta.codecs.sharding() else {
             return Ok(prepared);
         };
-        let cache_key = cache::key(&self.cache_name(&prepared.object.key), None);
         let known = prepared.held.index_range(sharding).is_some()
-            || self
-                .inner()
-                .session
-                .inner()
-                .indexes
-                .get(&cache_key)
-                .is_some();
+            || self.known_index(&prepared.object.key).is_some();
         if !locate && !known {
             return Ok(prepared);
         }
         match self.shard_index(sharding, &prepared).await? {
             Some(found) => {
+                state
+                    .guess
+                    .learn(&state.meta, &prepared.object, &found.index);
                 prepared.object.locate(&found.index);
                 prepared.held.pin(found.etag.as_deref());
                 prepared.checked = found.checked || prepared.held.fresh();
@@ -129,11 +200,14 @@ impl Array {
         prepared: &mut Prepared,
         method: Method,
     ) -> Result<Fetched> {
-        let mut answer = self.fetch_once(state, prepared, method).await;
+        let mut answer = match prepared.guessed {
+            true => self.fetch_guessed(state, prepared, method).await,
+            false => self.fetch_once(state, prepared, method).await,
+        };
         for _ in 0..MAX_CHANGES {
             match &answer {
                 Err(e) if e.kind() == ErrorKind::Conflict => {}
-                _ => return answer,
+                _ => return answer.map(|(fetched, _)| fetched),
             }
             self.forget(&prepared.object.key);
             let mut again = prepared.object.clone();
@@ -145,7 +219,7 @@ impl Array {
             let method = self.plan_alone(state, prepared)?;
             answer = self.fetch_once(state, prepared, method).await;
         }
-        answer.map_err(|e| {
+        answer.map(|(fetched, _)| fetched).map_err(|e| {
             if e.kind() != ErrorKind::Conflict {
                 return e;
             }
@@ -153,6 +227,47 @@ impl Array {
             Error::conflict(format!("the object {key} keeps changing while it is read"))
                 .with_source(e)
         })
+    }
+
+    /// Fetches pieces from where they are guessed to be, and the index beside them. A wrong guess is
+    /// a `Conflict`, as if the shard had changed.
+    async fn fetch_guessed(
+        &self,
+        state: &State,
+        prepared: &mut Prepared,
+        method: Method,
+    ) -> Result<(Fetched, Option<String>)> {
+        prepared.guessed = false;
+        let (Some(sharding), Method::Ranges(_)) = (state.meta.codecs.sharding(), &method) else {
+            // All of it is read, its index too.
+            prepared.object.unlocate(&state.meta);
+            return self.fetch_once(state, prepared, method).await;
+        };
+        let index = self.shard_index(sharding, prepared);
+        let (index, fetched) = join_both(index, self.fetch_once(state, prepared, method)).await;
+        let (Some(found), fetched) = (index?, fetched) else {
+            return Ok((Fetched::Absent, None));
+        };
+        let mut real = prepared.object.clone();
+        real.unlocate(&state.meta);
+        real.locate(&found.index);
+        let right = same_places(&real, &prepared.object);
+        match fetched {
+            Ok((Fetched::Ranges(bodies), etag)) if right && etag == found.etag => {
+                prepared.pin = found.etag;
+                Ok((Fetched::Ranges(bodies), etag))
+            }
+            Err(e) if right && e.kind() != ErrorKind::Conflict => Err(e),
+            _ => {
+                if !right {
+                    state.guess.was_wrong();
+                }
+                let key = &prepared.object.key;
+                Err(Error::conflict(format!(
+                    "the shard {key} is not laid out like others, or changed while it was read"
+                )))
+            }
+        }
     }
 
     /// Plans an object by itself, without the function.
@@ -191,10 +306,10 @@ impl Array {
         state: &State,
         prepared: &Prepared,
         method: Method,
-    ) -> Result<Fetched> {
+    ) -> Result<(Fetched, Option<String>)> {
         let key = &prepared.object.key;
         if prepared.absent {
-            return Ok(Fetched::Absent);
+            return Ok((Fetched::Absent, None));
         }
         match method {
             Method::Get => {
@@ -203,9 +318,10 @@ impl Array {
                     Some(brought) => {
                         state.saw_size(brought.body.len());
                         self.keep(key, std::slice::from_ref(&brought)).await;
-                        Fetched::Whole(brought.body)
+                        learn_layout(state, &prepared.object, &brought.body);
+                        (Fetched::Whole(brought.body), brought.etag)
                     }
-                    None => Fetched::Absent,
+                    None => (Fetched::Absent, None),
                 })
             }
             Method::Ranges(ranges) => self.fetch_ranges(state, prepared, &ranges).await,
@@ -221,7 +337,7 @@ impl Array {
         state: &State,
         prepared: &Prepared,
         ranges: &[Range<u64>],
-    ) -> Result<Fetched> {
+    ) -> Result<(Fetched, Option<String>)> {
         let key = &prepared.object.key;
         let mut needed = Vec::new();
         let mut whole = false;
@@ -247,7 +363,7 @@ impl Array {
         for answer in try_join_all(gets).await? {
             let Some(answer) = answer else {
                 if brought.is_empty() && pin.is_none() {
-                    return Ok(Fetched::Absent);
+                    return Ok((Fetched::Absent, None));
                 }
                 return Err(Error::conflict(format!(
                     "the object {key} was removed while it was read"
@@ -264,6 +380,7 @@ impl Array {
         if let Some(pin) = pin.filter(|_| !brought.is_empty()) {
             self.confirm_in_memory(key, &pin);
         }
+        let etag = brought.first().and_then(|first| first.etag.clone());
         self.keep(key, &brought).await;
         let mut parts = self.load(&prepared.held, needed).await?;
         for one in brought {
@@ -276,9 +393,9 @@ impl Array {
         let mut bodies = join(parts);
         if whole && let Some((_, body)) = bodies.pop() {
             state.saw_size(body.len());
-            return Ok(Fetched::Whole(body));
+            return Ok((Fetched::Whole(body), etag));
         }
-        Ok(Fetched::Ranges(bodies))
+        Ok((Fetched::Ranges(bodies), etag))
     }
 
     /// A shard's index, from the caches or from the object's tail (or head).
@@ -293,7 +410,7 @@ impl Array {
         // A stale entry does no harm: the ranges that follow are pinned to its ETag, and a changed
         // object answers with a Conflict, after which the index is read anew. Where no ranges
         // follow, the store is asked whether the object still has that ETag.
-        if let Some(cached) = session.indexes.get(&cache_key) {
+        if let Some(cached) = self.known_index(key) {
             return Ok(Some(FoundIndex {
                 index: cached.value,
                 etag: cached.etag,

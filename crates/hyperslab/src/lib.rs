@@ -39,6 +39,7 @@ mod deliver;
 mod explain;
 mod fetch;
 mod group;
+mod guess;
 mod lanes;
 mod location;
 mod options;

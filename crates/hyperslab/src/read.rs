@@ -172,11 +172,16 @@ async fn run_batch(tasks: &mut Tasks, batch: Vec<(Arc<Job>, ObjectPieces)>) -> R
             .filter_map(|(object, longest)| Some((longest, object?)))
             .collect();
         alone.sort_by_key(|(longest, _)| std::cmp::Reverse(*longest));
-        for (_, (job, mut prepared, method)) in alone {
+        for (_, (mut job, mut prepared, mut method)) in alone {
             let bytes = job.array.flight_bytes(&job.state, &prepared.object);
             let permit = tasks.memory(bytes).await?;
             tasks.spawn(async move {
                 let named = job.array.name_chunk(&prepared.object);
+                if matches!(method, Method::Function(_)) {
+                    let mut waiting = (job, prepared, method);
+                    settle(&mut waiting).await?;
+                    (job, prepared, method) = waiting;
+                }
                 let read = read_object(&job, &mut prepared, method).await;
                 read.map_err(named)?;
                 drop(permit);
@@ -202,8 +207,13 @@ fn longest(method: &Method, described: &Described) -> u64 {
 /// Which objects are shards that had better be located first; decided for each store by itself.
 fn which_to_locate(batch: &[(Arc<Job>, ObjectPieces)]) -> Result<Vec<bool>> {
     let mut locate = vec![false; batch.len()];
-    let sharded = |i: &usize| batch[*i].0.state.meta.codecs.sharding().is_some();
-    let mut left: Vec<usize> = (0..batch.len()).filter(sharded).collect();
+    let unknown = |i: &usize| {
+        let (job, object) = &batch[*i];
+        let meta = &job.state.meta;
+        // What can be guessed need not be located.
+        meta.codecs.sharding().is_some() && job.state.guess.of(meta, object).is_none()
+    };
+    let mut left: Vec<usize> = (0..batch.len()).filter(unknown).collect();
     while let Some(first) = left.first() {
         let planner = &batch[*first].0.array.inner().open.planner;
         let same = |i: &usize| {
@@ -227,12 +237,14 @@ fn which_to_locate(batch: &[(Arc<Job>, ObjectPieces)]) -> Result<Vec<bool>> {
 type Waiting = (Arc<Job>, Prepared, Method);
 
 /// Reads objects whose calls of the function travel together; one by one if that fails.
-async fn read_bundle(objects: Vec<Waiting>) -> Result<()> {
+async fn read_bundle(mut objects: Vec<Waiting>) -> Result<()> {
     let Some((first, ..)) = objects.first() else {
         return Ok(());
     };
     let session = first.array.inner().session.clone();
+    let settled = try_join_all(objects.iter_mut().map(settle)).await?;
     if let Some(client) = &session.options().function
+        && !settled.contains(&false)
         && objects.iter().all(|(_, prepared, _)| !prepared.is_absent())
     {
         match call::run_bundle(client, &objects).await {
@@ -248,6 +260,24 @@ async fn read_bundle(objects: Vec<Waiting>) -> Result<()> {
             read.map_err(named)
         });
     try_join_all(each).await.map(drop)
+}
+
+/// Makes sure where the pieces of an object lie before the function is told; one that was guessed
+/// wrong is not for the function any more. Returns whether it still is.
+async fn settle((job, prepared, method): &mut Waiting) -> Result<bool> {
+    if !prepared.is_guessed() {
+        return Ok(true);
+    }
+    let named = job.array.name_chunk(&prepared.object);
+    let right = job
+        .array
+        .settle(&job.state, prepared)
+        .await
+        .map_err(named)?;
+    if !right {
+        *method = without_function(&describe(&job.state, prepared));
+    }
+    Ok(right)
 }
 
 /// Reads a shard on local disk.

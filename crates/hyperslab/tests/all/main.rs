@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod boxes;
+mod guesses;
 mod metadata;
 mod model;
 mod strings;
