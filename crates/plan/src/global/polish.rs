@@ -19,7 +19,8 @@ const MAX_RUNS: usize = 96;
 const SWEEPS: usize = 24;
 /// Pairs of moves are tried where there are at most so many moves.
 const MAX_PAIRED: usize = 240;
-/// Candidates that are weighed, at most.
+/// Candidates that are weighed for the quickest and for the slowest query.
+const MIN_BUDGET: u64 = 600;
 const MAX_BUDGET: u64 = 200_000;
 /// Less to gain, as a share of the cost, is not worth the search.
 const LEAST_GAIN: f64 = 0.005;
@@ -66,7 +67,7 @@ pub(super) fn budget(model: &Model, cost: f64, bound: f64, seconds: f64) -> u64 
         true => SHARE * gain * cost,
         false => seconds,
     };
-    ((worth / SECONDS_EACH) as u64).min(MAX_BUDGET)
+    ((worth / SECONDS_EACH) as u64).clamp(MIN_BUDGET, MAX_BUDGET)
 }
 
 /// Choices for each object that are worth trying from everywhere.
