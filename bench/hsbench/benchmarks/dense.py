@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 import obstore
 
-from ..harness import FAR, OUT, Report, Settings, Spread, Unusable, interleave
+from ..harness import FAR, MORE, NEAR, OUT, Report, Settings, Spread, Unusable, interleave
 from ..machine import warm_memory
 from ..process import BUCKET, Failed, Simulator, Worker, build_driver, ours, peer
 
@@ -266,7 +266,8 @@ def run(settings: Settings, report: Report) -> None:
     header += ["cpu ours", "cpu best"]
     report.table(header, lines)
     report.note("Seconds: median (min–max). 'of floor' is the floor's time ÷ ours.")
-    report.note(f"A system {FAR:g} times behind the median of all is measured once.")
+    report.note(f"A system {FAR:g} times behind the median of all is measured once,")
+    report.note(f"those within {NEAR:g} times the fastest {1 + MORE} times as often as others.")
     report.note("'cpu' is the processor time of one run in the process, the median of all runs.")
     report.note("On S3 the simulator shares the machine's cores with the client.")
 
