@@ -7,13 +7,13 @@
 //! 1. *Disjoint*: within one query every destination cell belongs to one piece (the invariant of
 //!    `hyperslab_format::Resolver` and of `Part::copies`, property-tested in `index`), so no two
 //!    tasks touch the same byte.
-//! 2. *Gated*: a task touches the buffer only while it holds the gate; closing the gate waits for
-//!    those inside and keeps later ones out. A canvas over a borrowed buffer is closed before the
-//!    borrow ends, also when the query fails, panics or is cancelled.
+//! 2. *Gated*: a task touches the buffer only while it holds the gate or a [`View`]; closing the gate
+//!    waits for those inside and for all views, and keeps later ones out. A canvas over a borrowed
+//!    buffer is closed before the borrow ends, also when the query fails, panics or is cancelled.
 
 #![allow(unsafe_code)]
 
-use std::sync::{Arc, RwLock, RwLockReadGuard};
+use std::sync::{Arc, Condvar, Mutex, PoisonError, RwLock, RwLockReadGuard};
 
 /// Shared access to a buffer.
 #[derive(Debug, Clone)]
@@ -25,6 +25,10 @@ struct Inner {
     len: usize,
     /// True while the buffer may be touched.
     gate: RwLock<bool>,
+    /// Views that are out; none are given any more once it is `None`.
+    views: Mutex<Option<usize>>,
+    /// Tells of views that came back.
+    returned: Condvar,
     /// Keeps an owned buffer alive for as long as anyone holds the canvas.
     _owned: Option<Owned>,
 }
@@ -92,6 +96,8 @@ impl Canvas {
             pointer: buffer.cast(),
             len,
             gate: RwLock::new(true),
+            views: Mutex::new(Some(0)),
+            returned: Condvar::new(),
             _owned: Some(Owned(buffer)),
         }))
     }
@@ -104,6 +110,8 @@ impl Canvas {
                 pointer: buffer.as_mut_ptr(),
                 len: buffer.len(),
                 gate: RwLock::new(true),
+                views: Mutex::new(Some(0)),
+                returned: Condvar::new(),
                 _owned: None,
             })),
             _buffer: std::marker::PhantomData,
@@ -118,6 +126,8 @@ impl Canvas {
                 pointer: buffer.as_ptr().cast_mut(),
                 len: buffer.len(),
                 gate: RwLock::new(true),
+                views: Mutex::new(Some(0)),
+                returned: Condvar::new(),
                 _owned: None,
             })),
             _buffer: std::marker::PhantomData,
@@ -133,11 +143,23 @@ impl Canvas {
         })
     }
 
+    /// All bytes of a source that nobody writes, for as long as the view lives; `None` once the gate
+    /// is closed. Whoever closes the gate waits for it, so it is for work that ends soon by itself.
+    pub(crate) fn view(&self) -> Option<View> {
+        let mut views = self.0.views.lock().unwrap_or_else(PoisonError::into_inner);
+        *views.as_mut()? += 1;
+        Some(View(self.0.clone()))
+    }
+
     fn close(&self) {
         match self.0.gate.write() {
             Ok(mut open) => *open = false,
             Err(poisoned) => *poisoned.into_inner() = false,
         }
+        let views = self.0.views.lock().unwrap_or_else(PoisonError::into_inner);
+        let out = |views: &mut Option<usize>| views.is_some_and(|out| out > 0);
+        let waited = self.0.returned.wait_while(views, out);
+        *waited.unwrap_or_else(PoisonError::into_inner) = None;
     }
 
     /// Takes the content of an owned canvas out. All tasks must be done; the gate is closed first.
@@ -161,6 +183,28 @@ impl Canvas {
                 unsafe { std::slice::from_raw_parts(shared.pointer, shared.len) }.to_vec()
             }
         }
+    }
+}
+
+/// The bytes of a source canvas, which stay where they are until all views are gone.
+#[derive(Debug)]
+pub(crate) struct View(Arc<Inner>);
+
+impl AsRef<[u8]> for View {
+    fn as_ref(&self) -> &[u8] {
+        // SAFETY: the buffer is alive and its gate open while this view is counted (rule 2), and a
+        // source canvas is never written.
+        unsafe { std::slice::from_raw_parts(self.0.pointer, self.0.len) }
+    }
+}
+
+impl Drop for View {
+    fn drop(&mut self) {
+        let mut views = self.0.views.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(out) = views.as_mut() {
+            *out -= 1;
+        }
+        self.0.returned.notify_all();
     }
 }
 
@@ -243,6 +287,23 @@ mod tests {
         };
         assert!(late.access().is_none());
         assert_eq!(buffer, [0, 0, 1, 2, 0, 0, 0, 0]);
+    }
+
+    #[test]
+    fn the_borrow_ends_when_all_views_are_gone() {
+        let buffer = vec![7u8; 1 << 16];
+        let guard = Canvas::borrow_source(&buffer);
+        let canvas = guard.canvas();
+        let (view, other) = (canvas.view().unwrap(), canvas.view().unwrap());
+        drop(other);
+        let seen = std::thread::spawn(move || {
+            std::thread::sleep(std::time::Duration::from_millis(50));
+            view.as_ref().iter().all(|byte| *byte == 7)
+        });
+        drop(guard);
+        // The guard could go only after the view, which the thread has dropped at its end.
+        assert!(canvas.view().is_none());
+        assert!(seen.join().unwrap());
     }
 
     #[test]

@@ -20,6 +20,9 @@ const WINDOW: usize = 128 << 10;
 /// Pieces at most this far apart are read in one go.
 const NEAR: u64 = 8 << 10;
 
+/// Shorter rows are brought together before they are written.
+const LEAST_ROW: usize = 1 << 10;
+
 thread_local! {
     /// The window of each thread that reads files.
     static WINDOWS: Cell<Landing> = const { Cell::new(Landing::new()) };
@@ -177,6 +180,28 @@ impl Destination {
         } else {
             Err(Error::data("the function answered too many cells"))
         }
+    }
+
+    /// The cells of a whole chunk where they are, in the order in which the chunk stores them; `None`
+    /// if they lie in too many pieces.
+    pub(crate) fn in_place(&self, part: &Part, order: &CellOrder) -> Option<Vec<Bytes>> {
+        let all = Bytes::from_owner(self.canvas.view()?);
+        let mut rows = Vec::new();
+        let mut end = 0;
+        for copy in part.copies(order, &self.target) {
+            let len = copy.len as usize * self.cell;
+            if len < LEAST_ROW {
+                return None;
+            }
+            for (src, dst) in pieces(&copy, self.cell) {
+                if src != end || dst + len > all.len() {
+                    return None;
+                }
+                rows.push(all.slice(dst..dst + len));
+                end = src + len;
+            }
+        }
+        Some(rows)
     }
 
     /// Copies the selected cells from their places into the buffer of a chunk.

@@ -138,7 +138,7 @@ impl Writer {
         lanes::run(&session, batch, flight, move |object| {
             let writer = writer.clone();
             async move {
-                let done = match writer.encode_plain(&object, None) {
+                let done = match writer.encode_here(&object) {
                     Ok(outcome) => writer.store(&object.key, outcome, Put::Overwrite).await,
                     Err(e) => Err(e),
                 };
@@ -239,6 +239,26 @@ impl Writer {
             Some(bytes) => Outcome::Store(vec![bytes]),
             None => Outcome::Remove,
         })
+    }
+
+    /// Makes the new state of a chunk that is about to be written to local disk: its cells straight
+    /// from the caller's buffer, if they are stored as they are.
+    fn encode_here(&self, object: &ObjectPieces) -> Result<Outcome> {
+        if let (Cells::Buffer(source), [piece]) = (&self.cells, object.pieces.as_slice())
+            && self.state.meta.codecs.is_raw()
+            && self.covers(piece)
+            && let Some(rows) = source.in_place(&piece.part, &self.state.order)
+        {
+            let fill = &self.state.meta.fill;
+            let write_empty = self.array.inner().session.options().write_empty;
+            return Ok(
+                match write_empty || !rows.iter().all(|row| fill.fills(row)) {
+                    true => Outcome::Store(rows),
+                    false => Outcome::Remove,
+                },
+            );
+        }
+        self.encode_plain(object, None)
     }
 
     /// The encoded form of an object full of fill values.

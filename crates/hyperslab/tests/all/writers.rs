@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use hyperslab::{ErrorKind, FillValue, Query, Region, Selection, Session, block_on};
+use hyperslab::{Compression, ErrorKind, FillValue, Query, Region, Selection, Session, block_on};
 use hyperslab_store::{Faults, Faulty, Memory, Retry, RetryPolicy, StoreRef};
 use serde_json::json;
 
@@ -174,4 +174,50 @@ fn a_query_reads_several_arrays() {
 fn blocking_calls_inside_tasks_are_refused() {
     let e = block_on(async { block_on(async { Ok(()) }) }).unwrap_err();
     assert_eq!(e.kind(), ErrorKind::Invalid);
+}
+
+/// Rows of a kilobyte and more go from the caller's buffer to local files as they are.
+#[test]
+fn long_rows_are_written_from_where_they_are() {
+    let dir = tempfile::tempdir().unwrap();
+    let url = format!("{}/rows.zarr/a", dir.path().display());
+    let (rows, columns) = (48u64, 1024u64);
+    let mut s = spec(&[rows, columns], "u4");
+    s.chunks = Some(vec![16, 512]);
+    s.shards = Some(Vec::new());
+    s.compression = Compression::None;
+    let session = Session::default();
+    let array = block_on(session.create_array(&url, s, false)).unwrap();
+    let cell = |row: u64, column: u64| {
+        // The chunk (1, 1) is empty.
+        let empty = (16..32).contains(&row) && column >= 512;
+        if empty {
+            0
+        } else {
+            (row * columns + column + 1) as u32
+        }
+    };
+    let all: Vec<u8> = (0..rows)
+        .flat_map(|row| (0..columns).flat_map(move |column| cell(row, column).to_le_bytes()))
+        .collect();
+    for round in 0..2 {
+        array.write_from(&Selection::All, &all).unwrap();
+        for (i, j) in (0..3u64).flat_map(|i| (0..2u64).map(move |j| (i, j))) {
+            let path = dir.path().join(format!("rows.zarr/a/c/{i}/{j}"));
+            if (i, j) == (1, 1) {
+                assert!(!path.exists(), "round {round}");
+                continue;
+            }
+            let expected: Vec<u8> = (i * 16..(i + 1) * 16)
+                .flat_map(|row| (j * 512..(j + 1) * 512).map(move |column| (row, column)))
+                .flat_map(|(row, column)| cell(row, column).to_le_bytes())
+                .collect();
+            assert_eq!(std::fs::read(&path).unwrap(), expected, "round {round}");
+        }
+    }
+    // From the middle of a larger selection, and from a buffer that the call owns.
+    let region = Region::new([16, 0], [32, columns]).unwrap();
+    let part = all[16 * columns as usize * 4..].to_vec();
+    block_on(array.write(&Selection::region(&region), part)).unwrap();
+    assert_eq!(block_on(array.read(&Selection::All)).unwrap(), all);
 }
