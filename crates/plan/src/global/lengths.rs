@@ -1,8 +1,8 @@
 //! Many numbers of bytes as few classes of nearly equal ones, so that a million of them can be
 //! weighed again and again.
 //!
-//! Up to a few thousand numbers are kept exactly; of more, those that agree in their first six
-//! binary digits are one class.
+//! Up to a few thousand numbers, however often each comes in a row, are kept exactly; of more, those
+//! that agree in their first six binary digits are one class.
 
 /// So many numbers are kept as they are.
 const EXACT: usize = 4096;
@@ -25,9 +25,9 @@ pub(super) struct Class {
 }
 
 impl Class {
-    fn add(&mut self, number: u64) {
-        self.count += 1;
-        self.sum += number;
+    fn add(&mut self, number: u64, times: u64) {
+        self.count += times;
+        self.sum += number * times;
         self.most = self.most.max(number);
     }
 }
@@ -35,40 +35,58 @@ impl Class {
 /// Numbers that are being counted.
 #[derive(Debug, Default)]
 pub(super) struct Lengths {
-    exact: Vec<u64>,
+    /// The number that came last, and how often in a row: most boxes have equal rows.
+    last: (u64, u64),
+    /// Numbers, and how often each came in a row.
+    exact: Vec<(u64, u64)>,
     /// Empty as long as all numbers are kept.
     classes: Vec<Class>,
 }
 
 impl Lengths {
     pub(super) fn push(&mut self, number: u64) {
-        if !self.classes.is_empty() {
-            self.classes[class_of(number)].add(number);
+        if number == self.last.0 {
+            self.last.1 += 1;
             return;
         }
-        self.exact.push(number);
+        self.keep();
+        self.last = (number, 1);
+    }
+
+    /// Counts the numbers that came last.
+    fn keep(&mut self) {
+        let (number, times) = self.last;
+        if times == 0 {
+            return;
+        }
+        if !self.classes.is_empty() {
+            self.classes[class_of(number)].add(number, times);
+            return;
+        }
+        self.exact.push((number, times));
         if self.exact.len() > EXACT {
             self.classes = vec![Class::default(); CLASSES];
-            for number in std::mem::take(&mut self.exact) {
-                self.classes[class_of(number)].add(number);
+            for (number, times) in std::mem::take(&mut self.exact) {
+                self.classes[class_of(number)].add(number, times);
             }
         }
     }
 
     /// The classes, smallest numbers first.
     pub(super) fn into_classes(mut self) -> Vec<Class> {
+        self.keep();
         if !self.classes.is_empty() {
             self.classes.retain(|class| class.count > 0);
             return self.classes;
         }
         self.exact.sort_unstable();
         let mut classes: Vec<Class> = Vec::new();
-        for number in self.exact {
+        for (number, times) in self.exact {
             match classes.last_mut() {
-                Some(last) if last.most == number => last.add(number),
+                Some(last) if last.most == number => last.add(number, times),
                 _ => {
                     let mut class = Class::default();
-                    class.add(number);
+                    class.add(number, times);
                     classes.push(class);
                 }
             }
