@@ -1,6 +1,7 @@
 //! Arrays: what users hold.
 
 use std::fmt;
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, RwLock};
 
@@ -94,6 +95,11 @@ impl State {
             seen => seen - seen / 8 + bytes / 8,
         };
         self.seen_bytes.store(mean, Ordering::Relaxed);
+    }
+
+    /// True if a range of an object has as many bytes as the cells of a unit.
+    pub(crate) fn is_unit(&self, range: &Range<u64>) -> bool {
+        range.end - range.start == self.unit_bytes() as u64
     }
 
     /// Bytes of a decoded unit.

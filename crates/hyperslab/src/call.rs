@@ -195,7 +195,7 @@ fn ask(job: &Job, pieces: &[Piece], call: &Call) -> Result<(Vec<Unit>, Vec<Place
 /// True if a piece has as many bytes as its cells, or none.
 fn is_whole_unit(state: &State, piece: &Piece) -> bool {
     match &piece.source {
-        Source::Range(range) => range.end - range.start == state.unit_bytes() as u64,
+        Source::Range(range) => state.is_unit(range),
         Source::Fill => true,
         _ => false,
     }

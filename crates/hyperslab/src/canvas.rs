@@ -88,32 +88,29 @@ impl Canvas {
         }
     }
 
-    /// A canvas over given cells.
-    pub(crate) fn from_vec(cells: Vec<u8>) -> Self {
-        let len = cells.len();
-        let buffer = Box::into_raw(cells.into_boxed_slice());
+    fn over(pointer: *mut u8, len: usize, owned: Option<Owned>) -> Self {
         Canvas(Arc::new(Inner {
-            pointer: buffer.cast(),
+            pointer,
             len,
             gate: RwLock::new(true),
             views: Mutex::new(Some(0)),
             returned: Condvar::new(),
-            _owned: Some(Owned(buffer)),
+            _owned: owned,
         }))
+    }
+
+    /// A canvas over given cells.
+    pub(crate) fn from_vec(cells: Vec<u8>) -> Self {
+        let len = cells.len();
+        let buffer = Box::into_raw(cells.into_boxed_slice());
+        Self::over(buffer.cast(), len, Some(Owned(buffer)))
     }
 
     /// A canvas over a borrowed buffer. The guard must stay on the caller's stack frame: its drop
     /// is what ends all access.
     pub(crate) fn borrow(buffer: &mut [u8]) -> Borrowed<'_> {
         Borrowed {
-            canvas: Canvas(Arc::new(Inner {
-                pointer: buffer.as_mut_ptr(),
-                len: buffer.len(),
-                gate: RwLock::new(true),
-                views: Mutex::new(Some(0)),
-                returned: Condvar::new(),
-                _owned: None,
-            })),
+            canvas: Self::over(buffer.as_mut_ptr(), buffer.len(), None),
             _buffer: std::marker::PhantomData,
         }
     }
@@ -122,14 +119,7 @@ impl Canvas {
     /// it, and the engine's write path never does.
     pub(crate) fn borrow_source(buffer: &[u8]) -> Borrowed<'_> {
         Borrowed {
-            canvas: Canvas(Arc::new(Inner {
-                pointer: buffer.as_ptr().cast_mut(),
-                len: buffer.len(),
-                gate: RwLock::new(true),
-                views: Mutex::new(Some(0)),
-                returned: Condvar::new(),
-                _owned: None,
-            })),
+            canvas: Self::over(buffer.as_ptr().cast_mut(), buffer.len(), None),
             _buffer: std::marker::PhantomData,
         }
     }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use futures::future::try_join_all;
-use hyperslab_format::{Piece, Scratch, ShardIndex, Source};
+use hyperslab_format::{Piece, Scratch, ShardIndex, Sharding, Source};
 use hyperslab_store::Body;
 
 use crate::array::State;
@@ -79,21 +79,7 @@ pub(crate) fn prepare(state: &State, fetched: Fetched) -> Result<Ready> {
     Ok(match (fetched, sharding) {
         (Fetched::Absent, _) => Ready::Absent,
         (Fetched::Whole(body), Some(sharding)) => {
-            let n = sharding.index_bytes();
-            let len = body.len();
-            if len < n {
-                return Err(Error::data(format!(
-                    "the shard has {len} bytes, fewer than its index alone ({n})"
-                )));
-            }
-            let mut index = vec![0; n as usize];
-            let at = if sharding.index_at_start() {
-                0
-            } else {
-                len - n
-            };
-            body.read_at(at, &mut index)?;
-            Ready::Shard(Some(sharding.decode_index(&index, len)?), vec![(0, body)])
+            Ready::Shard(Some(index_of(sharding, &body)?), vec![(0, body)])
         }
         (Fetched::Ranges(bodies), Some(_)) => Ready::Shard(None, bodies),
         (Fetched::Whole(body), None) if state.meta.codecs.is_raw() => {
@@ -114,6 +100,24 @@ pub(crate) fn prepare(state: &State, fetched: Fetched) -> Result<Ready> {
     })
 }
 
+/// The index of a whole shard.
+pub(crate) fn index_of(sharding: &Sharding, body: &Body) -> Result<ShardIndex> {
+    let (len, n) = (body.len(), sharding.index_bytes());
+    if len < n {
+        return Err(Error::data(format!(
+            "the shard has {len} bytes, fewer than its index alone ({n})"
+        )));
+    }
+    let at = if sharding.index_at_start() {
+        0
+    } else {
+        len - n
+    };
+    let mut index = vec![0; n as usize];
+    body.read_at(at, &mut index)?;
+    sharding.decode_index(&index, len)
+}
+
 /// Decodes pieces and scatters their cells. Runs on a thread for work.
 pub(crate) fn deliver(job: &Job, pieces: &[Piece], ready: &Ready) -> Result<()> {
     let (state, out) = (&*job.state, &job.destination);
@@ -124,7 +128,7 @@ pub(crate) fn deliver(job: &Job, pieces: &[Piece], ready: &Ready) -> Result<()> 
             Ready::Raw(bodies) => out.scatter_body(bodies, &piece.part, &state.order)?,
             Ready::Unit(body) => decode_unit(state, out, piece, body, 0..body.len())?,
             Ready::Shard(None, bodies) if state.has_raw_units() => match &piece.source {
-                Source::Range(range) if range.end - range.start == state.unit_bytes() as u64 => {
+                Source::Range(range) if state.is_unit(range) => {
                     out.scatter_unit(bodies, range.start, &piece.part, &state.order)?;
                 }
                 Source::Fill => out.scatter_fill(fill, &piece.part, &state.order)?,

@@ -14,6 +14,7 @@ use hyperslab_store::{Body, Get, GetRange, Got};
 
 use crate::array::{Array, State};
 use crate::cache::{self, Brought, FoundIndex, Held, is_strong, join};
+use crate::deliver::index_of;
 use crate::plan::{describe, wanted};
 use crate::{Error, ErrorKind, Result};
 
@@ -81,23 +82,12 @@ fn same_places(one: &ObjectPieces, other: &ObjectPieces) -> bool {
 /// Takes note of how a shard is laid out that was read as a whole; if its index is damaged, decoding
 /// the shard will tell.
 fn learn_layout(state: &State, object: &ObjectPieces, body: &Body) {
-    let Some(sharding) = state.meta.codecs.sharding() else {
-        return;
-    };
-    if state.guess.is_known() || !state.has_raw_units() {
-        return;
-    }
-    let (len, n) = (body.len(), sharding.index_bytes());
-    let at = match sharding.index_at_start() {
-        true => Some(0),
-        false => len.checked_sub(n),
-    };
-    let mut bytes = vec![0; n as usize];
-    if let Some(at) = at.filter(|at| at + n <= len)
-        && body.read_at(at, &mut bytes).is_ok()
-        && let Ok(index) = sharding.decode_index(&bytes, len)
+    if let Some(sharding) = state.meta.codecs.sharding()
+        && !state.guess.is_known()
+        && state.has_raw_units()
+        && let Ok(index) = index_of(sharding, body)
     {
-        state.guess.learn(&state.meta, object, &Arc::new(index));
+        state.guess.learn(state, object, &Arc::new(index));
     }
 }
 
@@ -118,7 +108,7 @@ impl Array {
         let held = self.held(&object.key).await;
         if held.is_empty()
             && self.known_index(&object.key).is_none()
-            && let Some(guess) = state.guess.of(&state.meta, &object)
+            && let Some(guess) = state.guess.of(state, &object)
         {
             object.locate(&guess);
             return Ok(Prepared {
@@ -179,9 +169,7 @@ impl Array {
         }
         match self.shard_index(sharding, &prepared).await? {
             Some(found) => {
-                state
-                    .guess
-                    .learn(&state.meta, &prepared.object, &found.index);
+                state.guess.learn(state, &prepared.object, &found.index);
                 prepared.object.locate(&found.index);
                 prepared.held.pin(found.etag.as_deref());
                 prepared.checked = found.checked || prepared.held.fresh();

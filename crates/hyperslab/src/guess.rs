@@ -11,7 +11,9 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
-use hyperslab_format::{ArrayMeta, ObjectPieces, ShardIndex, Source};
+use hyperslab_format::{ObjectPieces, ShardIndex, Source};
+
+use crate::array::State;
 
 /// No more guesses are made after so many wrong ones.
 const MOST_WRONG: u32 = 2;
@@ -25,27 +27,23 @@ pub(crate) struct Guess {
 
 impl Guess {
     /// Takes note of the index of a shard.
-    pub(crate) fn learn(&self, meta: &ArrayMeta, object: &ObjectPieces, index: &Arc<ShardIndex>) {
-        if is_raw(meta) && is_inside(meta, object) {
+    pub(crate) fn learn(&self, state: &State, object: &ObjectPieces, index: &Arc<ShardIndex>) {
+        if state.has_raw_units() && is_inside(state, object) {
             let mut known = self.index.write().unwrap_or_else(PoisonError::into_inner);
             *known = Some(index.clone());
         }
     }
 
     /// The index that a shard should have; `None` if there is nothing to go by.
-    pub(crate) fn of(&self, meta: &ArrayMeta, object: &ObjectPieces) -> Option<Arc<ShardIndex>> {
-        if self.wrong.load(Ordering::Relaxed) >= MOST_WRONG || !is_inside(meta, object) {
+    pub(crate) fn of(&self, state: &State, object: &ObjectPieces) -> Option<Arc<ShardIndex>> {
+        if self.wrong.load(Ordering::Relaxed) >= MOST_WRONG || !is_inside(state, object) {
             return None;
         }
         let known = self.index.read().unwrap_or_else(PoisonError::into_inner);
         let index = known.clone()?;
         drop(known);
-        let (unit, _) = meta.unit().ok()?;
-        let bytes = unit.num_cells() * meta.dtype.cell_bytes()?;
         let sized = object.pieces.iter().all(|piece| match piece.source {
-            Source::Inner(i) => index
-                .get(i)
-                .is_some_and(|range| range.end - range.start == bytes),
+            Source::Inner(i) => index.get(i).is_some_and(|range| state.is_unit(&range)),
             _ => false,
         });
         sized.then_some(index)
@@ -63,13 +61,9 @@ impl Guess {
     }
 }
 
-/// True if inner chunks are stored as their cells are in memory.
-fn is_raw(meta: &ArrayMeta) -> bool {
-    meta.codecs.sharding().is_some() && meta.unit_codecs().is_raw() && !meta.dtype.is_variable()
-}
-
 /// True if a shard lies in the array as a whole.
-fn is_inside(meta: &ArrayMeta, object: &ObjectPieces) -> bool {
+fn is_inside(state: &State, object: &ObjectPieces) -> bool {
+    let meta = &state.meta;
     let sides = object.chunk.iter().zip(&meta.chunk_shape[..]);
     let ends = sides.map(|(index, side)| (index + 1).saturating_mul(*side));
     ends.zip(&meta.shape[..]).all(|(end, side)| end <= *side)

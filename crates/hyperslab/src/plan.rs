@@ -276,7 +276,7 @@ fn raw_rows(state: &State, object: &ObjectPieces, most: u64) -> Option<Vec<Run>>
     if !state.has_raw_units() {
         return None;
     }
-    let (cell, unit) = (state.cell as u64, state.unit_bytes() as u64);
+    let cell = state.cell as u64;
     let mut left = most;
     let mut runs: Vec<Run> = Vec::new();
     for piece in &object.pieces {
@@ -285,7 +285,7 @@ fn raw_rows(state: &State, object: &ObjectPieces, most: u64) -> Option<Vec<Run>>
             _ => continue,
         };
         left = left.checked_sub(piece.part.run_summary(&state.order, cell).runs)?;
-        if range.end - range.start != unit {
+        if !state.is_unit(range) {
             // Damaged, or not what the metadata says: decoding it will tell.
             return None;
         }

@@ -209,9 +209,9 @@ fn which_to_locate(batch: &[(Arc<Job>, ObjectPieces)]) -> Result<Vec<bool>> {
     let mut locate = vec![false; batch.len()];
     let unknown = |i: &usize| {
         let (job, object) = &batch[*i];
-        let meta = &job.state.meta;
+        let state = &job.state;
         // What can be guessed need not be located.
-        meta.codecs.sharding().is_some() && job.state.guess.of(meta, object).is_none()
+        state.meta.codecs.sharding().is_some() && state.guess.of(state, object).is_none()
     };
     let mut left: Vec<usize> = (0..batch.len()).filter(unknown).collect();
     while let Some(first) = left.first() {
@@ -311,12 +311,13 @@ async fn read_object(job: &Arc<Job>, prepared: &mut Prepared, mut method: Method
     deliver_all(job, std::mem::take(&mut prepared.object.pieces), fetched).await
 }
 
-/// How an object is fetched when the function has failed.
+/// How an object is fetched without the function.
 fn without_function(described: &Described) -> Method {
-    if described.0.splittable {
-        Method::Ranges(vec![described.0.covering()])
-    } else {
-        Method::Get
+    match &described.0 {
+        // All that is wanted is cached, or the fill value.
+        object if object.runs.is_empty() => Method::Ranges(Vec::new()),
+        object if object.splittable => Method::Ranges(vec![object.covering()]),
+        _ => Method::Get,
     }
 }
 

@@ -74,7 +74,7 @@ const fn known(name: &'static str, kinds: &'static [StoreKind], secret: bool) ->
 /// | `service_account` | Google | path of a service-account file |
 /// | `endpoint` | S3, Azure, Google | another server; plain `http://` is allowed |
 /// | `anonymous` | S3, Azure, Google | send no credentials |
-/// | `retries`, `deadline` | remote | at most so many retries (3), none after so long (`3m`) |
+/// | `retries`, `deadline` | remote | so many retries (3), and up to 6 more while other requests succeed; none after so long (`3m`) |
 /// | `timeout`, `connect_timeout` | remote | of one request (`60s`), of a connection (`5s`) |
 /// | `concurrency` | remote | most requests in flight per endpoint (256) |
 /// | `fsync` | file | wait for the disk before a write is reported |

@@ -28,6 +28,11 @@ fn global_is_never_costlier_than_paper_or_a_forced_mode() {
         let model = random_model(&mut random).unwrap();
         let query = random_query(&mut random, 12, 200).unwrap();
         let ours = cost(&model, &plan(&query, &model, Mode::Global));
+        let bound = model.bound(&query);
+        assert!(
+            bound <= ours * (1.0 + 1e-9),
+            "seed {seed}: {ours} is below the bound {bound}"
+        );
         for mode in [
             Mode::Paper,
             Mode::Get,

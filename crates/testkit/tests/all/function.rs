@@ -108,6 +108,52 @@ fn parts_of_chunks_give_the_same_cells() {
     .unwrap();
 }
 
+/// A shard is guessed to look like another one, and the function is called; but there is nothing of
+/// what is wanted in it.
+#[test]
+fn an_inner_chunk_that_was_guessed_and_is_absent_is_the_fill_value() {
+    let sim = start(FunctionFailures::default());
+    run(async {
+        let client = FunctionClient::new(&sim.sim().function_url().unwrap_or_default(), None)?;
+        let session = Session::new(Options {
+            planner: Mode::Function,
+            function: Some(Arc::new(client)),
+            cache_bytes: 0,
+            ..Options::default()
+        });
+        let root = sim.s3().mount(&session, "guess.zarr")?;
+        let mut spec = ArraySpec::new(Shape::new([64, 64])?, DataType::Int(4));
+        spec.chunks = Some(vec![8, 8]);
+        spec.shards = Some(vec![32, 32]);
+        spec.compression = Compression::None;
+        let array = session
+            .create_array(&format!("{root}/a"), spec, true)
+            .await?;
+        let mut model = Model::new(&[64, 64], &[0; 4]);
+        for written in [
+            Wanted::region(&[0, 0], &[32, 64]),
+            Wanted::region(&[40, 0], &[24, 64]),
+        ] {
+            let count = written.cells(&[64, 64]).len() as u32;
+            let cells: Vec<u8> = (1..=count).flat_map(u32::to_le_bytes).collect();
+            array.write(&written.selection(2)?, cells.clone()).await?;
+            model.write(&written, &cells);
+        }
+        for wanted in [
+            Wanted::region(&[0, 0], &[8, 8]),
+            Wanted::region(&[32, 32], &[8, 8]),
+            Wanted::region(&[36, 4], &[9, 50]),
+        ] {
+            let found = array.read(&wanted.selection(2)?).await?;
+            ensure(found == model.read(&wanted), || {
+                format!("wrong cells of {wanted:?}")
+            })?;
+        }
+        Ok(())
+    })
+    .unwrap();
+}
+
 #[test]
 fn a_function_that_fails_is_done_without() {
     for break_it in [
