@@ -65,6 +65,8 @@ pub struct Get {
 pub enum GetRange {
     /// These bytes. A range that ends past the object's end is a `Data` error, not a short body.
     Bounded(Range<u64>),
+    /// The first `n` bytes (all of them if the object is shorter).
+    Prefix(u64),
     /// The last `n` bytes (all of them if the object is shorter).
     Suffix(u64),
 }
@@ -104,6 +106,7 @@ pub(crate) fn resolve_range(
 ) -> Result<Range<u64>> {
     match range {
         None => Ok(0..size),
+        Some(GetRange::Prefix(n)) => Ok(0..size.min(*n)),
         Some(GetRange::Suffix(n)) => Ok(size.saturating_sub(*n)..size),
         Some(GetRange::Bounded(range)) if range.end > size => Err(too_short(&name(), range, size)),
         Some(GetRange::Bounded(range)) => check_order(range).map(|()| range.clone()),

@@ -27,7 +27,7 @@ impl Bucket {
         }
         match &options.range {
             Some(GetRange::Bounded(range)) if range.is_empty() => self.empty(key, options).await,
-            Some(GetRange::Suffix(0)) => self.empty(key, options).await,
+            Some(GetRange::Prefix(0) | GetRange::Suffix(0)) => self.empty(key, options).await,
             Some(GetRange::Suffix(n)) if self.spec.kind == StoreKind::Azure => {
                 self.suffix_by_size(key, options, *n).await
             }
@@ -54,7 +54,8 @@ impl Bucket {
             };
             let (meta, range) = (meta(&result.meta), result.range.clone());
             // A truncated or oversized body is not worth reading; the caller sees why.
-            let useless = wanted.is_some_and(|wanted| wanted != range) || meta.size > most;
+            let clipped = |wanted: Range<u64>| wanted.start..wanted.end.min(meta.size);
+            let useless = wanted.is_some_and(|wanted| clipped(wanted) != range) || meta.size > most;
             let segments = if useless {
                 Vec::new()
             } else {
@@ -118,6 +119,7 @@ impl Bucket {
         }
         let range = options.range.as_ref().map(|range| match range {
             GetRange::Bounded(range) => object_store::GetRange::Bounded(range.clone()),
+            GetRange::Prefix(n) => object_store::GetRange::Bounded(0..*n),
             GetRange::Suffix(n) => object_store::GetRange::Suffix(*n),
         });
         let request = GetOptions {
@@ -134,10 +136,12 @@ impl Bucket {
                 client.note_ignored_range();
                 self.fetch_whole(key, options).await
             }
-            // A suffix of an empty object cannot be satisfied, says HTTP, and servers answer 416
-            // or the whole of nothing; we say it is empty.
+            // A prefix or suffix of an empty object cannot be satisfied, says HTTP, and servers
+            // answer 416 or the whole of nothing; we say it is empty.
             Err((e, seen)) if matches!(seen.status, Some(200 | 416)) => match &options.range {
-                Some(GetRange::Suffix(_)) => self.empty(key, options).await.map_err(|_| e),
+                Some(GetRange::Prefix(_) | GetRange::Suffix(_)) => {
+                    self.empty(key, options).await.map_err(|_| e)
+                }
                 _ => Err(e),
             },
             Err((e, _)) => Err(e),

@@ -30,6 +30,10 @@ pub(super) async fn check(store: &StoreRef) -> Outcome {
         let expected = SIZE.saturating_sub(suffix)..SIZE;
         check_one(store, &value, GetRange::Suffix(suffix), expected).await?;
     }
+    for prefix in [0, 1, 17, SIZE, SIZE + 1, 10 * SIZE] {
+        let expected = 0..SIZE.min(prefix);
+        check_one(store, &value, GetRange::Prefix(prefix), expected).await?;
+    }
     for range in [
         0..SIZE + 1,
         SIZE - 1..SIZE + 1,
@@ -57,6 +61,7 @@ pub(super) async fn check(store: &StoreRef) -> Outcome {
     for range in [
         GetRange::Bounded(0..1),
         GetRange::Bounded(0..0),
+        GetRange::Prefix(4),
         GetRange::Suffix(4),
     ] {
         let what = format!("{range:?} of an absent key");
@@ -71,6 +76,8 @@ pub(super) async fn check(store: &StoreRef) -> Outcome {
 
 async fn check_empty(store: &StoreRef) -> Outcome {
     for range in [
+        GetRange::Prefix(4),
+        GetRange::Prefix(0),
         GetRange::Suffix(4),
         GetRange::Suffix(0),
         GetRange::Bounded(0..0),
