@@ -35,8 +35,10 @@ pub enum DataType {
     DateTime(TimeUnit),
     /// 64-bit count of time units.
     TimeDelta(TimeUnit),
-    /// Named fields one after another, without padding.
+    /// Fields one after another. A field without a name is a hole, as NumPy has it.
     Struct(Vec<Field>),
+    /// So many cells of one type along each dimension, as a cell of its own.
+    Array(Box<DataType>, Vec<u32>),
     /// UTF-8 text of any length.
     String,
     /// Byte string of any length.
@@ -69,6 +71,30 @@ const TIME_UNITS: [&str; 15] = [
 const MAX_CELL_BYTES: u64 = 1 << 28;
 
 impl DataType {
+    /// The same cells in a type that other readers of Zarr know: holes of structures get names, and
+    /// fields that are arrays are bytes.
+    #[must_use]
+    pub fn storable(&self) -> DataType {
+        let DataType::Struct(fields) = self else {
+            return self.clone();
+        };
+        let mut at = 0;
+        let field = |field: &Field| {
+            let bytes = field.dtype.cell_bytes().unwrap_or(0);
+            let name = match field.name.as_str() {
+                "" => format!("_hole_{at}"),
+                name => name.to_owned(),
+            };
+            at += bytes;
+            let dtype = match &field.dtype {
+                DataType::Array(..) => DataType::RawBytes(bytes as u32),
+                other => other.storable(),
+            };
+            Field { name, dtype }
+        };
+        DataType::Struct(fields.iter().map(field).collect())
+    }
+
     /// Bytes of one cell; `None` for the types of variable length.
     pub fn cell_bytes(&self) -> Option<u64> {
         Some(match self {
@@ -83,6 +109,10 @@ impl DataType {
                 .iter()
                 .map(|f| f.dtype.cell_bytes().unwrap_or(0))
                 .sum(),
+            DataType::Array(base, dims) => {
+                let cells = dims.iter().map(|dim| u64::from(*dim)).product::<u64>();
+                base.cell_bytes().unwrap_or(0) * cells
+            }
             DataType::String | DataType::VarBytes => return None,
         })
     }
@@ -115,6 +145,12 @@ impl DataType {
                 for field in fields {
                     field.dtype.collect_numbers(offset, out);
                     offset += field.dtype.cell_bytes().unwrap_or(0) as u32;
+                }
+            }
+            DataType::Array(inner, dims) => {
+                let step = inner.cell_bytes().unwrap_or(0) as u32;
+                for i in 0..dims.iter().product::<u32>() {
+                    inner.collect_numbers(base + i * step, out);
                 }
             }
             _ => {}
@@ -196,6 +232,7 @@ impl DataType {
             "numpy.datetime64" => DataType::DateTime(time()?),
             "numpy.timedelta64" => DataType::TimeDelta(time()?),
             "structured" | "struct" => DataType::Struct(struct_fields(config)?),
+            "hyperslab.array" => array_of(config)?,
             _ => match name
                 .strip_prefix('r')
                 .and_then(|bits| bits.parse::<u64>().ok())
@@ -235,6 +272,10 @@ impl DataType {
                     .collect();
                 json!({"name": "structured", "configuration": {"fields": fields}})
             }
+            DataType::Array(base, dims) => {
+                let config = json!({"data_type": base.to_json(), "shape": dims});
+                json!({"name": "hyperslab.array", "configuration": config})
+            }
             DataType::String => json!("string"),
             DataType::VarBytes => json!("variable_length_bytes"),
         }
@@ -253,6 +294,29 @@ impl TimeUnit {
                 "{scale} × {unit:?} is not a time unit of NumPy"
             ))),
         }
+    }
+}
+
+fn array_of(config: &Value) -> Result<DataType> {
+    let bad = || Error::data("the array data type has no valid base and shape");
+    let base = DataType::from_json(config.get("data_type").ok_or_else(bad)?)?;
+    let dims: Option<Vec<u32>> = config
+        .get("shape")
+        .and_then(Value::as_array)
+        .and_then(|list| {
+            list.iter()
+                .map(|v| u32::try_from(v.as_u64()?).ok())
+                .collect()
+        });
+    let dims = dims.filter(|dims| !dims.is_empty()).ok_or_else(bad)?;
+    let cells = dims
+        .iter()
+        .try_fold(1u64, |cells, dim| cells.checked_mul(u64::from(*dim)));
+    match cells {
+        Some(1..=MAX_CELL_BYTES) if !base.is_variable() => {
+            Ok(DataType::Array(Box::new(base), dims))
+        }
+        _ => Err(bad()),
     }
 }
 
@@ -306,6 +370,10 @@ impl fmt::Display for DataType {
                     write!(f, "{comma}{}: {}", field.name, field.dtype)?;
                 }
                 f.write_str("}")
+            }
+            DataType::Array(base, dims) => {
+                let dims: Vec<String> = dims.iter().map(u32::to_string).collect();
+                write!(f, "({}){base}", dims.join(","))
             }
             other => f.write_str(other.to_json().as_str().unwrap_or("?")),
         }

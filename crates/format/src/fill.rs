@@ -145,7 +145,10 @@ fn parse(dtype: &DataType, value: &Value) -> Option<Vec<u8>> {
                 .collect();
             values.map(|values| values.concat())
         }
-        DataType::RawBits(_) | DataType::RawBytes(_) | DataType::Struct(_) => {
+        DataType::RawBits(_)
+        | DataType::RawBytes(_)
+        | DataType::Struct(_)
+        | DataType::Array(..) => {
             let size = dtype.cell_bytes()? as usize;
             if value.as_u64() == Some(0) {
                 return Some(vec![0; size]);
@@ -237,7 +240,7 @@ fn render(dtype: &DataType, b: &[u8]) -> Value {
             let end = b.iter().rposition(|x| *x != 0).map_or(0, |i| i + 1);
             json!(base64::encode(&b[..end]))
         }
-        DataType::VarBytes | DataType::RawBytes(_) | DataType::Struct(_) => {
+        DataType::VarBytes | DataType::RawBytes(_) | DataType::Struct(_) | DataType::Array(..) => {
             json!(base64::encode(b))
         }
         DataType::RawBits(_) => json!(b),

@@ -21,10 +21,12 @@ mod base64;
 mod codec;
 mod dtype;
 mod fill;
+pub mod hdf5;
 mod hierarchy;
 mod keys;
 mod meta;
 pub mod numpy;
+pub mod references;
 mod resolve;
 mod signature;
 

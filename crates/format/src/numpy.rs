@@ -142,7 +142,16 @@ pub fn descr(dtype: &DataType) -> Option<String> {
         DataType::Struct(fields) => {
             let fields: Option<Vec<String>> = fields
                 .iter()
-                .map(|f| Some(format!("({}, {})", quote(&f.name), descr(&f.dtype)?)))
+                .map(|field| {
+                    let name = quote(&field.name);
+                    Some(match &field.dtype {
+                        DataType::Array(base, dims) => {
+                            let dims: String = dims.iter().map(|dim| format!("{dim},")).collect();
+                            format!("({name}, {}, ({dims}))", descr(base)?)
+                        }
+                        other => format!("({name}, {})", descr(other)?),
+                    })
+                })
                 .collect();
             format!("[{}]", fields?.join(", "))
         }
@@ -163,7 +172,9 @@ fn type_string(dtype: &DataType) -> Option<String> {
         DataType::RawBits(n) | DataType::RawBytes(n) => format!("|V{n}"),
         DataType::DateTime(t) => format!("<M8{t}"),
         DataType::TimeDelta(t) => format!("<m8{t}"),
-        DataType::Struct(_) | DataType::String | DataType::VarBytes => return None,
+        DataType::Struct(_) | DataType::Array(..) | DataType::String | DataType::VarBytes => {
+            return None;
+        }
     })
 }
 

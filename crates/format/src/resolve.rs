@@ -34,6 +34,8 @@ pub struct Piece {
     pub source: Source,
     /// Which of its cells are wanted.
     pub part: Part,
+    /// Filters that were left out when it was stored, a bit each.
+    pub mask: u32,
 }
 
 /// All pieces of a selection that live in one object.
@@ -119,6 +121,7 @@ impl ZarrResolver {
             None => vec![Piece {
                 source: Source::Object,
                 part,
+                mask: 0,
             }],
             Some(grid) => part
                 .refine(grid)
@@ -128,6 +131,7 @@ impl ZarrResolver {
                     Piece {
                         source: Source::Inner(inner),
                         part,
+                        mask: 0,
                     }
                 })
                 .collect(),

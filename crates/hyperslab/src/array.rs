@@ -1,5 +1,6 @@
 //! Arrays: what users hold.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -7,13 +8,15 @@ use std::sync::{Arc, RwLock};
 
 use bytes::Bytes;
 use hyperslab_format as format;
-use hyperslab_format::{ArrayMeta, DataType, ZarrResolver};
+use hyperslab_format::{ArrayMeta, CodecChain, DataType, Piece, Resolver, ZarrResolver};
 use hyperslab_index::{CellOrder, Selection, Shape, Target};
 use serde_json::{Map, Value};
 
 use crate::canvas::Canvas;
+use crate::file::FileSource;
 use crate::guess::Guess;
 use crate::location::Location;
+use crate::mosaic::Mosaic;
 use crate::read::{self, Job};
 use crate::scatter::Destination;
 use crate::session::OpenStore;
@@ -39,7 +42,15 @@ pub(crate) struct Inner {
 #[derive(Debug)]
 pub(crate) struct State {
     pub(crate) meta: Arc<ArrayMeta>,
-    pub(crate) resolver: ZarrResolver,
+    pub(crate) resolver: Box<dyn Resolver>,
+    /// Path of the array below the root of its store.
+    path: String,
+    /// The file that holds all cells, if they are not in objects of their own.
+    pub(crate) file: Option<FileSource>,
+    /// The arrays that its cells are cells of, if it is virtual.
+    pub(crate) mosaic: Option<Mosaic>,
+    /// Where its chunks are has still to be read.
+    pub(crate) pending: bool,
     /// The block that is decoded by itself: its shape, the order of its cells, and its sides in
     /// that order.
     pub(crate) unit: Shape,
@@ -55,10 +66,25 @@ pub(crate) struct State {
 
 impl State {
     pub(crate) fn new(meta: ArrayMeta, path: &str) -> Result<Self> {
+        let resolver = ZarrResolver::new(Arc::new(meta.clone()), path)?;
+        Self::resolved(meta, path, Box::new(resolver), None)
+    }
+
+    /// The state of an array whose cells a resolver finds.
+    pub(crate) fn resolved(
+        meta: ArrayMeta,
+        path: &str,
+        resolver: Box<dyn Resolver>,
+        file: Option<FileSource>,
+    ) -> Result<Self> {
         let meta = Arc::new(meta);
         let (unit, order) = meta.unit()?;
         Ok(State {
-            resolver: ZarrResolver::new(meta.clone(), path)?,
+            resolver,
+            path: path.to_owned(),
+            file,
+            mosaic: None,
+            pending: false,
             unit,
             order,
             stored: meta.unit_stored_shape(),
@@ -67,6 +93,31 @@ impl State {
             guess: Guess::default(),
             meta,
         })
+    }
+
+    /// The codecs of a piece: those of its array, but for filters that were left out for it.
+    pub(crate) fn chain(&self, piece: &Piece) -> Cow<'_, CodecChain> {
+        let chain = self.meta.unit_codecs();
+        match piece.mask {
+            0 => Cow::Borrowed(chain),
+            mask => Cow::Owned(chain.without(mask)),
+        }
+    }
+
+    /// Bytes of each chunk in the file that holds them.
+    pub(crate) fn range_sizes(&self) -> Result<Vec<u64>> {
+        let objects = self.resolver.objects(&Selection::All)?;
+        let pieces = objects.flat_map(|object| object.pieces);
+        let sizes = pieces.filter_map(|piece| match piece.source {
+            format::Source::Range(range) => Some(range.end - range.start),
+            _ => None,
+        });
+        Ok(sizes.collect())
+    }
+
+    /// The key of the object that holds a chunk (or shard).
+    pub(crate) fn key(&self, chunk: &[u64]) -> String {
+        format::join(&self.path, &self.meta.keys.key(chunk))
     }
 
     /// The likely size of an object that holds `units`, before it is read: that of its cells if they
@@ -83,9 +134,9 @@ impl State {
         }
     }
 
-    /// True if units are stored as their cells are in memory, so that parts of them can be read.
+    /// True if parts of units can be read, and become cells without the rest.
     pub(crate) fn has_raw_units(&self) -> bool {
-        self.meta.unit_codecs().is_raw() && !self.meta.dtype.is_variable()
+        self.meta.unit_codecs().is_rangeable() && !self.meta.dtype.is_variable()
     }
 
     /// Remembers the size of a whole object.
@@ -97,9 +148,10 @@ impl State {
         self.seen_bytes.store(mean, Ordering::Relaxed);
     }
 
-    /// True if a range of an object has as many bytes as the cells of a unit.
+    /// True if a range of an object has as many bytes as the cells of a unit. What a file says of its
+    /// own units has been looked at before, and the last one of a contiguous dataset is shorter.
     pub(crate) fn is_unit(&self, range: &Range<u64>) -> bool {
-        range.end - range.start == self.unit_bytes() as u64
+        self.file.is_some() || range.end - range.start == self.unit_bytes() as u64
     }
 
     /// Bytes of a decoded unit.
@@ -127,15 +179,28 @@ impl Array {
         meta: ArrayMeta,
         from_copy: bool,
     ) -> Result<Self> {
-        let state = State::new(meta, &location.path)?;
-        Ok(Array(Arc::new(Inner {
+        let state = match &open.references {
+            Some(references) => references.state(&open, meta, &location.path)?,
+            None => State::new(meta, &location.path)?,
+        };
+        Ok(Self::with_state(session, open, location, state, from_copy))
+    }
+
+    pub(crate) fn with_state(
+        session: &Session,
+        open: OpenStore,
+        location: &Location,
+        state: State,
+        from_copy: bool,
+    ) -> Self {
+        Array(Arc::new(Inner {
             session: session.clone(),
             open,
             url: location.url(),
             location: location.clone(),
             state: RwLock::new(Arc::new(state)),
             unverified: AtomicBool::new(from_copy),
-        })))
+        }))
     }
 
     pub(crate) fn inner(&self) -> &Inner {
@@ -150,12 +215,15 @@ impl Array {
     }
 
     pub(crate) fn set_state(&self, meta: ArrayMeta) -> Result<()> {
-        let next = Arc::new(State::new(meta, &self.0.location.path)?);
+        self.replace_state(Arc::new(State::new(meta, &self.0.location.path)?));
+        Ok(())
+    }
+
+    pub(crate) fn replace_state(&self, next: Arc<State>) {
         match self.0.state.write() {
             Ok(mut state) => *state = next,
             Err(poisoned) => *poisoned.into_inner() = next,
         }
-        Ok(())
     }
 
     /// The array's URL.
@@ -312,6 +380,13 @@ impl Array {
     }
 
     pub(crate) fn writable(&self) -> Result<()> {
+        if self.state().meta.format == format::ZarrFormat::Hdf5 {
+            return Err(Error::invalid(format!(
+                "{} is in an HDF5 file, which is read only",
+                self.0.url
+            ))
+            .with_hint("copy it with `hyperslab cp`; the copy is Zarr v3"));
+        }
         if self.state().meta.format == format::ZarrFormat::V2 {
             return Err(Error::invalid(format!(
                 "{} is stored as Zarr v2, which is read only",

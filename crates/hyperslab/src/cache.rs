@@ -11,11 +11,13 @@
 
 mod disk;
 mod held;
+mod known;
 mod memory;
 mod ranges;
 mod serve;
 
 pub use disk::{CachedObject, DiskCache};
 pub(crate) use held::Held;
+pub(crate) use known::{Known, user_folder, was_file};
 pub(crate) use memory::{Cached, ChunkCache, IndexCache, key};
 pub(crate) use serve::{Brought, DiskPlace, FoundIndex, is_strong, join};

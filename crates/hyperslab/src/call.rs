@@ -40,13 +40,13 @@ pub(crate) async fn run(
     let work = calls.iter().map(|call| {
         let pin = pin.clone();
         async move {
-            let (units, placements) = ask(job, &prepared.object.pieces, call)?;
+            let (units, places) = ask(job, &prepared.object.pieces, call)?;
             let url = job.array.object_url(&prepared.object.key);
             let request = SlabRequest::new(url, units)?.pinned(pin);
             let (cells, etag) = send(job, client, &request, call.bytes).await?;
             let job = job.clone();
             let session = job.array.inner().session.clone();
-            on_core(&session, move || deliver(&job, &cells, &placements)).await?;
+            on_core(&session, move || deliver(&job, &cells, &places)).await?;
             Ok(etag)
         }
     });
@@ -75,7 +75,7 @@ pub(crate) async fn run_bundle(
             return Err(Error::internal("an object of a bundle has no call"));
         };
         for call in calls {
-            let (units, placements) = ask(job, &prepared.object.pieces, call)?;
+            let (units, places) = ask(job, &prepared.object.pieces, call)?;
             let object = job.array.object_url(&prepared.object.key);
             let etag = prepared.pin();
             read += call.bytes;
@@ -87,7 +87,7 @@ pub(crate) async fn run_bundle(
                     units,
                 })?,
             });
-            asked.push((job.clone(), placements));
+            asked.push((job.clone(), places));
         }
     }
     let (Some(request), Some((first, ..))) = (request, objects.first()) else {
@@ -96,12 +96,13 @@ pub(crate) async fn run_bundle(
     let (mut cells, _) = send(first, client, &request, read).await?;
     let session = first.array.inner().session.clone();
     on_core(&session, move || {
-        for (job, placements) in asked {
-            let len = placements.iter().map(|p| p.len * p.count).sum();
+        for (job, places) in asked {
+            let each = places.placements.iter().map(|p| p.len * p.count);
+            let len = each.sum();
             if len > cells.len() {
                 return Err(Error::data("the function answered too few cells"));
             }
-            deliver(&job, &cells.split_to(len), &placements)?;
+            deliver(&job, &cells.split_to(len), &places)?;
         }
         Ok(())
     })
@@ -129,19 +130,25 @@ async fn send(
     client.call_tagged(request, deadline).await
 }
 
-fn deliver(job: &Job, cells: &Bytes, placements: &[Placement]) -> Result<()> {
-    let codecs = &job.state.meta.codecs;
-    if codecs.is_rangeable() && !codecs.is_raw() {
-        // Raw cells come as they are stored, which may be in the other byte order.
+/// Where an answer goes.
+struct Places {
+    placements: Vec<Placement>,
+    /// Cells come as they are stored, and not as they are in memory.
+    stored: bool,
+}
+
+fn deliver(job: &Job, cells: &Bytes, places: &Places) -> Result<()> {
+    let codecs = job.state.meta.unit_codecs();
+    if places.stored && !codecs.is_raw() {
         let mut fixed = cells.to_vec();
         codecs.fix_order(&mut fixed);
-        return job.destination.place(&fixed, placements);
+        return job.destination.place(&fixed, &places.placements);
     }
-    job.destination.place(cells, placements)
+    job.destination.place(cells, &places.placements)
 }
 
 /// What a call is asked for, and where its answer goes.
-fn ask(job: &Job, pieces: &[Piece], call: &Call) -> Result<(Vec<Unit>, Vec<Placement>)> {
+fn ask(job: &Job, pieces: &[Piece], call: &Call) -> Result<(Vec<Unit>, Places)> {
     let state = &*job.state;
     let cell = state.cell as u64;
     let mut units = Vec::new();
@@ -189,7 +196,8 @@ fn ask(job: &Job, pieces: &[Piece], call: &Call) -> Result<(Vec<Unit>, Vec<Place
             _ => Unit::decoded(unit_codecs(state), runs),
         });
     }
-    Ok((units, placements))
+    let stored = raw || raw_units;
+    Ok((units, Places { placements, stored }))
 }
 
 /// True if a piece has as many bytes as its cells, or none.

@@ -140,7 +140,7 @@ fn is_copied(grid: &ChunkGrid, region: &Region, done: &HashSet<Vec<u64>>) -> boo
 
 fn same_kind(a: &Array, b: &Array) -> Result<()> {
     let (left, right) = (a.meta(), b.meta());
-    if left.shape != right.shape || left.dtype != right.dtype {
+    if left.shape != right.shape || left.dtype.storable() != right.dtype.storable() {
         return Err(Error::invalid(format!(
             "{} is {} {}, but {} is {} {}",
             a.url(),
@@ -223,10 +223,10 @@ async fn copy_objects(
             .inner()
             .open
             .store
-            .get(&a.resolver.key(index), Get::default())
+            .get(&a.key(index), Get::default())
             .await?;
         let bytes = got.body.into_bytes()?;
-        let key = b.resolver.key(index);
+        let key = b.key(index);
         to.forget(&key);
         to.inner()
             .open

@@ -77,7 +77,13 @@ pub(crate) fn prepare(state: &State, fetched: Fetched) -> Result<Ready> {
         }
     };
     Ok(match (fetched, sharding) {
+        (Fetched::Absent, _) if state.file.is_some() => {
+            return Err(Error::not_found("the file is gone"));
+        }
         (Fetched::Absent, _) => Ready::Absent,
+        // Where everything lies in a file is known before it is read.
+        (Fetched::Whole(body), _) if state.file.is_some() => Ready::Shard(None, vec![(0, body)]),
+        (Fetched::Ranges(bodies), _) if state.file.is_some() => Ready::Shard(None, bodies),
         (Fetched::Whole(body), Some(sharding)) => {
             Ready::Shard(Some(index_of(sharding, &body)?), vec![(0, body)])
         }
@@ -129,7 +135,8 @@ pub(crate) fn deliver(job: &Job, pieces: &[Piece], ready: &Ready) -> Result<()> 
             Ready::Unit(body) => decode_unit(state, out, piece, body, 0..body.len())?,
             Ready::Shard(None, bodies) if state.has_raw_units() => match &piece.source {
                 Source::Range(range) if state.is_unit(range) => {
-                    out.scatter_unit(bodies, range.start, &piece.part, &state.order)?;
+                    let chain = state.meta.unit_codecs();
+                    out.scatter_unit(bodies, range.start, &piece.part, &state.order, chain)?;
                 }
                 Source::Fill => out.scatter_fill(fill, &piece.part, &state.order)?,
                 _ => return Err(not_located(state, piece)),
@@ -199,7 +206,7 @@ fn decode_unit(
                 encoded.bytes()
             }
         };
-        let chain = state.meta.unit_codecs();
+        let chain = state.chain(piece);
         if chain.is_raw() && input.len() == state.unit_bytes() {
             return out.scatter(input, &piece.part, &state.order);
         }

@@ -4,10 +4,11 @@
 //! Nothing is read but the indexes of shards, which a plan needs.
 
 use futures::{StreamExt, TryStreamExt, stream};
-use hyperslab_format::Resolver;
 use hyperslab_index::Selection;
 use hyperslab_plan::{Estimate, Method, Mode, Model};
 
+use crate::array::State;
+use crate::fetch::Prepared;
 use crate::plan::{Described, LOCATED, Planned, describe, wanted};
 use crate::{Array, Result};
 
@@ -50,26 +51,27 @@ pub struct ChunkPlan {
 impl Array {
     /// Plans the read of a selection without doing it.
     pub async fn explain(&self, selection: &Selection) -> Result<Explanation> {
-        let state = self.state();
+        let state = self.ready().await?;
         selection.check(&state.meta.shape)?;
-        let planner = &self.inner().open.planner;
-        let objects: Vec<_> = state.resolver.objects(selection)?.collect();
-        let locate = match state.meta.codecs.sharding() {
-            Some(_) => {
-                let shards: Vec<_> = objects.iter().map(|object| (&*state, object)).collect();
-                planner.locate(&shards)?
-            }
-            None => vec![false; objects.len()],
+        // A virtual dataset is read as its sources are, all of them together.
+        let sources = match &state.mosaic {
+            None => vec![(self.clone(), selection.clone())],
+            Some(mosaic) => mosaic.sources(&state.meta.shape, selection).await?,
         };
-        let objects = objects.into_iter().zip(locate);
-        let prepare = |(object, locate)| self.prepare(&state, object, locate);
-        let prepared: Vec<_> = stream::iter(objects.map(prepare))
-            .buffered(LOCATED)
-            .try_collect()
-            .await?;
+        let planner = match sources.first() {
+            Some((first, _)) => first.inner().open.planner.clone(),
+            None => self.inner().open.planner.clone(),
+        };
+        let mut prepared = Vec::new();
+        for (array, selection) in &sources {
+            let state = array.ready().await?;
+            for object in array.prepare_all(&state, selection).await? {
+                prepared.push((state.clone(), object));
+            }
+        }
         let described: Vec<Described> = prepared
             .iter()
-            .map(|prepared| describe(&state, prepared))
+            .map(|(state, prepared)| describe(state, prepared))
             .collect();
         let mode = self.inner().session.options().planner;
         let Planned {
@@ -86,8 +88,8 @@ impl Array {
             .iter()
             .zip(&described)
             .zip(methods)
-            .map(|((prepared, described), method)| {
-                let wanted = wanted(&state, &prepared.object).0;
+            .map(|(((state, prepared), described), method)| {
+                let wanted = wanted(state, &prepared.object).0;
                 ChunkPlan {
                     chunk: prepared.object.chunk.clone(),
                     key: prepared.object.key.clone(),
@@ -107,6 +109,27 @@ impl Array {
             alternatives,
             model: Model::clone(&planner.model()),
         })
+    }
+}
+
+impl Array {
+    /// The objects of a selection, ready for planning.
+    async fn prepare_all(&self, state: &State, selection: &Selection) -> Result<Vec<Prepared>> {
+        let planner = &self.inner().open.planner;
+        let objects: Vec<_> = state.resolver.objects(selection)?.collect();
+        let locate = match state.meta.codecs.sharding() {
+            Some(_) => {
+                let shards: Vec<_> = objects.iter().map(|object| (state, object)).collect();
+                planner.locate(&shards)?
+            }
+            None => vec![false; objects.len()],
+        };
+        let objects = objects.into_iter().zip(locate);
+        let prepare = |(object, locate)| self.prepare(state, object, locate);
+        stream::iter(objects.map(prepare))
+            .buffered(LOCATED)
+            .try_collect()
+            .await
     }
 }
 

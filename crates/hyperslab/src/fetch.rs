@@ -8,13 +8,14 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use futures::future::{Either, join as join_both, select, try_join_all};
-use hyperslab_format::{ObjectPieces, ShardIndex, Sharding};
+use hyperslab_format::{ObjectPieces, Piece, ShardIndex, Sharding};
 use hyperslab_plan::Method;
 use hyperslab_store::{Body, Get, GetRange, Got};
 
 use crate::array::{Array, State};
 use crate::cache::{self, Brought, FoundIndex, Held, is_strong, join};
 use crate::deliver::index_of;
+use crate::file::FileSource;
 use crate::plan::{describe, wanted};
 use crate::{Error, ErrorKind, Result};
 
@@ -46,6 +47,25 @@ impl Prepared {
     /// What the caches hold of the object.
     pub(crate) fn held(&self) -> &Held {
         &self.held
+    }
+
+    /// The same object with some of its pieces; nothing of it is cached.
+    pub(crate) fn with_pieces(&self, pieces: Vec<Piece>) -> Prepared {
+        Prepared {
+            object: ObjectPieces {
+                key: self.object.key.clone(),
+                chunk: pieces
+                    .first()
+                    .map_or_else(Vec::new, |piece| piece.part.chunk().to_vec()),
+                pieces,
+                whole: false,
+            },
+            pin: self.pin.clone(),
+            checked: self.checked,
+            held: Held::default(),
+            absent: self.absent,
+            guessed: self.guessed,
+        }
     }
 
     /// True if where its pieces lie is a guess.
@@ -88,6 +108,18 @@ fn learn_layout(state: &State, object: &ObjectPieces, body: &Body) {
         && let Ok(index) = index_of(sharding, body)
     {
         state.guess.learn(state, object, &Arc::new(index));
+    }
+}
+
+/// Says of a file that changed what is to be done.
+fn changed(state: &State, e: Error) -> Error {
+    match e.kind() {
+        ErrorKind::Conflict if state.file.is_some() => {
+            Error::conflict("the file changed while it was read")
+                .with_hint("open it again")
+                .with_source(e)
+        }
+        _ => e,
     }
 }
 
@@ -159,6 +191,11 @@ impl Array {
             absent: false,
             guessed: false,
         };
+        if let Some(file) = &state.file {
+            // Where its pieces lie was read in this state.
+            prepared.pin = file.etag();
+            prepared.checked = true;
+        }
         let Some(sharding) = state.meta.codecs.sharding() else {
             return Ok(prepared);
         };
@@ -194,8 +231,12 @@ impl Array {
         };
         for _ in 0..MAX_CHANGES {
             match &answer {
-                Err(e) if e.kind() == ErrorKind::Conflict => {}
-                _ => return answer.map(|(fetched, _)| fetched),
+                // A file is not read again: what is known of its chunks may be wrong by now.
+                Err(e) if e.kind() == ErrorKind::Conflict && state.file.is_none() => {}
+                _ => {
+                    let answer = answer.map(|(fetched, _)| fetched);
+                    return answer.map_err(|e| changed(state, e));
+                }
             }
             self.forget(&prepared.object.key);
             let mut again = prepared.object.clone();
@@ -282,8 +323,10 @@ impl Array {
     }
 
     /// Opens a local file, which is read where needed: there is nothing to plan.
-    pub(crate) async fn fetch_file(&self, key: &str) -> Result<Fetched> {
-        Ok(match self.get_cached(key, None, None).await? {
+    pub(crate) async fn fetch_file(&self, state: &State, key: &str) -> Result<Fetched> {
+        let pin = state.file.as_ref().and_then(FileSource::etag);
+        let got = self.get_cached(key, None, pin).await;
+        Ok(match got.map_err(|e| changed(state, e))? {
             Some(brought) => Fetched::Whole(brought.body),
             None => Fetched::Absent,
         })

@@ -9,6 +9,7 @@ use hyperslab_format as format;
 use hyperslab_format::{GroupMeta, Loaded};
 use serde_json::{Map, Value};
 
+use crate::file::FileGroup;
 use crate::location::Location;
 use crate::session::OpenStore;
 use crate::{Array, Consolidated, Error, Result, Session};
@@ -35,6 +36,8 @@ struct Inner {
     location: Location,
     url: String,
     meta: GroupMeta,
+    /// The group in an HDF5 file that it is, if it is one.
+    file: Option<FileGroup>,
 }
 
 impl fmt::Debug for Group {
@@ -61,8 +64,27 @@ impl Node {
                 url: location.url(),
                 location: location.clone(),
                 meta,
+                file: None,
             }))),
         })
+    }
+
+    /// A group of an HDF5 file.
+    pub(crate) fn of_file(
+        session: &Session,
+        open: OpenStore,
+        location: &Location,
+        meta: GroupMeta,
+        file: FileGroup,
+    ) -> Self {
+        Node::Group(Group(Arc::new(Inner {
+            session: session.clone(),
+            open,
+            url: location.url(),
+            location: location.clone(),
+            meta,
+            file: Some(file),
+        })))
     }
 
     /// The node's URL.
@@ -78,6 +100,11 @@ impl Group {
     /// The group's URL.
     pub fn url(&self) -> &str {
         &self.0.url
+    }
+
+    /// True if it is a group of an HDF5 file.
+    pub fn is_in_file(&self) -> bool {
+        self.0.file.is_some()
     }
 
     /// The metadata as this handle read it.
@@ -110,11 +137,7 @@ impl Group {
     }
 
     fn below(&self, path: &str) -> Location {
-        let location = &self.0.location;
-        Location {
-            root: location.root.clone(),
-            path: format::join(&location.path, path),
-        }
+        self.0.location.below(path)
     }
 
     fn node_in_copy(&self, path: &str, json: &Value) -> Result<Node> {
@@ -138,6 +161,10 @@ impl Group {
 
     async fn load(&self, path: &str) -> Result<Node> {
         let location = self.below(path);
+        if let Some(group) = &self.0.file {
+            let open = self.0.open.clone();
+            return self.0.session.node_of(open, &group.file, &location).await;
+        }
         let loaded = format::load(&*self.0.open.store, &location.path).await?;
         Node::from_loaded(
             &self.0.session,
@@ -156,6 +183,10 @@ impl Group {
                 .filter(|(path, _)| !path.contains('/'))
                 .map(|(path, json)| Ok((path.clone(), self.node_in_copy(path, json)?)))
                 .collect();
+        }
+        if let Some(group) = &self.0.file {
+            let Inner { session, open, .. } = &*self.0;
+            return session.file_children(open, group, &self.0.location).await;
         }
         let mut names = format::child_names(&*self.0.open.store, &self.0.location.path).await?;
         names.sort();
@@ -187,6 +218,9 @@ impl Group {
                 .map(|(path, json)| Ok((path.clone(), self.node_in_copy(path, json)?)))
                 .collect();
         }
+        if self.0.file.is_some() {
+            return self.walk_file().await;
+        }
         let found = format::walk(&*self.0.open.store, &self.0.location.path).await?;
         found
             .into_iter()
@@ -201,9 +235,37 @@ impl Group {
             .collect()
     }
 
+    /// Every node below a group of an HDF5 file. A group that is reached twice is walked once: links
+    /// may lead in a circle.
+    async fn walk_file(&self) -> Result<Vec<(String, Node)>> {
+        let mut found: Vec<(String, Node)> = Vec::new();
+        let mut groups = vec![(String::new(), self.clone())];
+        let mut seen = std::collections::HashSet::new();
+        while let Some((path, group)) = groups.pop() {
+            for (name, node) in group.children().await? {
+                let path = format::join(&path, &name);
+                if let Node::Group(below) = &node
+                    && let Some(file) = &below.0.file
+                    && seen.insert((below.0.location.bare_root().to_owned(), file.address))
+                {
+                    groups.push((path.clone(), below.clone()));
+                }
+                found.push((path, node));
+            }
+        }
+        found.sort_by(|a, b| a.0.cmp(&b.0));
+        Ok(found)
+    }
+
     /// Replaces the attributes; this handle keeps those it read.
     pub async fn set_attributes(&self, attributes: Map<String, Value>) -> Result<()> {
         let inner = &self.0;
+        if inner.file.is_some() {
+            return Err(Error::invalid(format!(
+                "{} is in an HDF5 file, which is read only",
+                inner.url
+            )));
+        }
         format::update_node(
             &*inner.open.store,
             &inner.location.path,

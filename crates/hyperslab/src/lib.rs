@@ -37,17 +37,23 @@ mod clip;
 mod copy;
 mod deliver;
 mod explain;
+mod external;
 mod fetch;
+mod file;
 mod group;
 mod guess;
 mod lanes;
 mod location;
+mod mosaic;
 mod options;
+mod outline;
+mod parts;
 mod plan;
 pub mod profile;
 mod query;
 mod ranges;
 mod read;
+mod references;
 mod resize;
 mod runtime;
 mod scatter;
@@ -63,6 +69,7 @@ pub use cache::{CachedObject, DiskCache};
 pub use copy::{Comparison, CopyOptions, compare_arrays, copy_array};
 pub use explain::{ChunkPlan, Explanation};
 pub use group::{Group, Node};
+pub use hyperslab_format::references::{ReferenceSet, Skipped};
 pub use hyperslab_format::{
     self as format, ArrayMeta, ArraySpec, ChunkKeys, CodecChain, Compression, DataType, FillValue,
     GroupMeta, StorePolicy, ZarrFormat, numpy,
@@ -75,6 +82,7 @@ pub use hyperslab_index::{
 pub use hyperslab_plan::{self as planning, Mode, Place, PriceBook, Profile};
 pub use hyperslab_store as store;
 pub use options::{Consolidated, DiskCacheOptions, Options, Progress};
+pub use outline::Outline;
 pub use query::Query;
 pub use resize::Stored;
 pub use runtime::{block_on, handle};

@@ -3,7 +3,14 @@
 use crate::{Error, Result};
 
 /// Endings that mark the root of a hierarchy in a URL.
-const ROOT_ENDINGS: [&str; 5] = [".zarr", ".zarr3", ".zr", ".h5", ".hdf5"];
+const ROOT_ENDINGS: [&str; 3] = [".zarr", ".zarr3", ".zr"];
+/// Endings that mark a file, or the root of a hierarchy that was copied from one.
+const FILE_ENDINGS: [&str; 9] = [
+    ".h5", ".hdf5", ".hdf", ".he5", ".nc", ".nc4", ".cdf", ".nxs", ".mat",
+];
+
+/// Endings that mark a reference file.
+const REFERENCE_ENDINGS: [&str; 3] = [".json", ".parq", ".parquet"];
 
 /// Where a node lives.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,7 +43,9 @@ impl Location {
             .char_indices()
             .filter(|(i, c)| *c == '/' && *i >= scheme_end)
         {
-            if ROOT_ENDINGS.iter().any(|e| base[..i].ends_with(e)) {
+            let ends = |ending: &&str| base[..i].ends_with(*ending);
+            let all = ROOT_ENDINGS.iter().chain(&FILE_ENDINGS);
+            if all.chain(&REFERENCE_ENDINGS).any(ends) {
                 root_end = Some(i);
             }
         }
@@ -48,6 +57,86 @@ impl Location {
             root: format!("{root}{query}"),
             path: path.to_owned(),
         })
+    }
+
+    /// True if the root's name is that of a file.
+    pub(crate) fn may_be_file(&self) -> bool {
+        let name = self.bare_root();
+        FILE_ENDINGS.iter().any(|ending| name.ends_with(ending))
+    }
+
+    /// True if the root's name is that of a reference file.
+    pub(crate) fn may_be_references(&self) -> bool {
+        let name = self.bare_root();
+        REFERENCE_ENDINGS
+            .iter()
+            .any(|ending| name.ends_with(ending))
+    }
+
+    /// True if the root's name is that of a folder of tables of references.
+    pub(crate) fn is_table(&self) -> bool {
+        self.may_be_references() && !self.bare_root().ends_with(".json")
+    }
+
+    /// The URL of the folder that the root is in, and the root's name there; `None` at the top of a
+    /// store.
+    pub(crate) fn folder(&self) -> Option<(String, String)> {
+        let (base, query) = split_query(&self.root);
+        let scheme_end = base.find("://").map_or(0, |i| i + 3);
+        let (folder, name) = match base.rfind('/').filter(|i| *i > scheme_end) {
+            Some(cut) => (&base[..cut], &base[cut + 1..]),
+            // A name by itself is in the working directory.
+            None if scheme_end == 0 && !base.starts_with('/') => (".", base),
+            None if scheme_end == 0 => ("/", base.trim_start_matches('/')),
+            None => return None,
+        };
+        (!name.is_empty()).then(|| (format!("{folder}{query}"), name.to_owned()))
+    }
+
+    /// Where a file may be that this one names: beside it, at an absolute path (of which a remote
+    /// store knows the last part only), or in the working directory.
+    pub(crate) fn beside(&self, name: &str) -> Vec<Location> {
+        let at = |root: String| Location {
+            root,
+            path: String::new(),
+        };
+        if name.contains("://") {
+            return vec![at(name.to_owned())];
+        }
+        let (base, query) = split_query(&self.root);
+        let is_local = !base.contains("://");
+        let folder = self
+            .folder()
+            .map(|(folder, _)| split_query(&folder).0.to_owned());
+        let in_folder = |name: &str| {
+            folder
+                .as_ref()
+                .map(|folder| at(format!("{}/{name}{query}", folder.trim_end_matches('/'))))
+        };
+        let mut found = Vec::new();
+        let last = name.rsplit('/').next().unwrap_or(name);
+        if !name.starts_with('/') {
+            found.extend(in_folder(name.trim_start_matches("./")));
+            if is_local {
+                found.push(at(name.to_owned()));
+            }
+        } else {
+            if is_local {
+                found.push(at(name.to_owned()));
+            } else if base.starts_with("file://") {
+                found.push(at(format!("file://{name}{query}")));
+            }
+            found.extend(in_folder(last));
+        }
+        found
+    }
+
+    /// The node of this path below this one.
+    pub(crate) fn below(&self, path: &str) -> Location {
+        Location {
+            root: self.root.clone(),
+            path: hyperslab_format::join(&self.path, path),
+        }
     }
 
     /// The same node seen from the folder above its root; `None` at the top of the store.
@@ -123,6 +212,42 @@ mod tests {
             );
         }
         assert!(Location::parse("  ").is_err());
+    }
+
+    #[test]
+    fn files_have_a_folder() {
+        for (url, folder, name) in [
+            ("s3://b/d/x.h5/g/a?region=r", "s3://b/d?region=r", "x.h5"),
+            ("s3://b/x.nc", "s3://b", "x.nc"),
+            ("x.h5", ".", "x.h5"),
+            ("/x.h5/a", "/", "x.h5"),
+            ("/tmp/y/x.h5", "/tmp/y", "x.h5"),
+        ] {
+            let location = Location::parse(url).unwrap();
+            assert!(location.may_be_file());
+            assert_eq!(
+                location.folder(),
+                Some((folder.to_owned(), name.to_owned())),
+                "{url}"
+            );
+        }
+        let bucket = Location::parse("s3://bucket").unwrap();
+        assert_eq!(bucket.folder(), None);
+    }
+
+    #[test]
+    fn files_name_others() {
+        let beside = |url: &str, name: &str| -> Vec<String> {
+            let found = Location::parse(url).unwrap().beside(name);
+            found.into_iter().map(|location| location.root).collect()
+        };
+        assert_eq!(
+            beside("s3://b/d/x.h5/a?region=r", "y.h5"),
+            ["s3://b/d/y.h5?region=r"]
+        );
+        assert_eq!(beside("s3://b/d/x.h5", "/home/me/y.h5"), ["s3://b/d/y.h5"]);
+        assert_eq!(beside("/d/x.h5", "sub/y.h5"), ["/d/sub/y.h5", "sub/y.h5"]);
+        assert_eq!(beside("/d/x.h5", "/e/y.h5"), ["/e/y.h5", "/d/y.h5"]);
     }
 
     #[test]

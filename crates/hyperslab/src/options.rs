@@ -7,6 +7,7 @@ use std::time::Duration;
 use hyperslab_function::FunctionClient;
 use hyperslab_plan::{Mode, Place, PriceBook, Profile};
 
+use crate::cache;
 use crate::runtime::cores;
 
 /// How a consolidated copy of metadata is treated; a node's own `zarr.json` always wins.
@@ -79,6 +80,11 @@ pub struct Options {
     pub deadline: Option<Duration>,
     /// The function next to the data, if there is one; its times and limits are in the profile.
     pub function: Option<Arc<FunctionClient>>,
+    /// Where the metadata of remote HDF5 files is kept, so that a second open costs one request;
+    /// `None` keeps none.
+    pub hdf5_index_folder: Option<PathBuf>,
+    /// A source of a virtual dataset that is not there is an error, and not the fill value.
+    pub strict_sources: bool,
 }
 
 impl Default for Options {
@@ -101,6 +107,8 @@ impl Default for Options {
             hedge: false,
             deadline: None,
             function: None,
+            hdf5_index_folder: cache::user_folder(),
+            strict_sources: false,
         }
     }
 }

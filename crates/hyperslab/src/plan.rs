@@ -180,6 +180,12 @@ pub(crate) fn wanted(state: &State, object: &ObjectPieces) -> Described {
         let cells = object.pieces.iter().map(|piece| piece.part.num_cells());
         cells.sum::<u64>() * cell
     };
+    if let Some(file) = &state.file {
+        let mut described = located(state, object, file.size(), MAX_RUNS);
+        // It would have to know the filters of HDF5.
+        described.function = false;
+        return Described(described);
+    }
     if state.meta.codecs.sharding().is_some() {
         let unlocated = |piece: &hyperslab_format::Piece| matches!(piece.source, Source::Inner(_));
         if !object.pieces.iter().any(unlocated) {

@@ -9,18 +9,19 @@ use std::sync::Arc;
 
 use futures::future::{try_join, try_join_all};
 use futures::{StreamExt, TryStreamExt, stream};
-use hyperslab_format::{ObjectPieces, Resolver};
+use hyperslab_format::ObjectPieces;
 use hyperslab_index::Selection;
 use hyperslab_plan::Method;
 
 use crate::array::{Array, State};
 use crate::deliver::{deliver, deliver_all, prepare};
 use crate::fetch::Prepared;
+use crate::mosaic::Round;
 use crate::plan::{Described, LOCATED, Planned, describe};
 use crate::scatter::Destination;
 use crate::session::MEMORY_UNIT;
 use crate::tasks::Tasks;
-use crate::{Error, ErrorKind, Result, Session, call, lanes, ranges};
+use crate::{Error, ErrorKind, Result, Session, call, lanes, mosaic, parts, ranges};
 
 /// One array, one selection, one destination.
 #[derive(Debug)]
@@ -58,7 +59,23 @@ pub(crate) async fn run(session: &Session, jobs: Vec<Job>) -> Result<()> {
 /// Objects that are planned together; a query with more is planned in several steps.
 const BATCH: usize = 4096;
 
-async fn run_jobs(session: &Session, jobs: Vec<Job>) -> Result<()> {
+async fn run_jobs(session: &Session, mut jobs: Vec<Job>) -> Result<()> {
+    for job in jobs.iter_mut().filter(|job| job.state.pending) {
+        job.state = job.array.ready().await?;
+    }
+    if jobs.iter().all(|job| job.state.mosaic.is_none()) {
+        return run_round(session, jobs).await;
+    }
+    for round in mosaic::rounds(jobs).await? {
+        let (jobs, conversions) = round.split();
+        run_round(session, jobs).await?;
+        Round::finish(conversions)?;
+    }
+    Ok(())
+}
+
+/// Reads selections of arrays that have their cells themselves.
+async fn run_round(session: &Session, jobs: Vec<Job>) -> Result<()> {
     let mut tasks = Tasks::new(session)?.at_most(4 * session.options().concurrency);
     let mut batch = Vec::new();
     for job in jobs {
@@ -105,7 +122,7 @@ async fn run_files(session: &Session, job: &Arc<Job>) -> Result<()> {
         lanes::run(session, batch, flight, move |object| {
             let job = job.clone();
             async move {
-                let fetched = job.array.fetch_file(&object.key).await;
+                let fetched = job.array.fetch_file(&job.state, &object.key).await;
                 let done = fetched.and_then(|fetched| {
                     deliver(&job, &object.pieces, &prepare(&job.state, fetched)?)
                 });
@@ -148,11 +165,10 @@ async fn run_batch(tasks: &mut Tasks, batch: Vec<(Arc<Job>, ObjectPieces)>) -> R
             .zip(&described)
             .map(|(method, described)| longest(method, described))
             .collect();
-        let mut waiting: Vec<Option<Waiting>> = now
-            .into_iter()
-            .zip(methods)
-            .map(|((job, prepared), method)| Some((job, prepared, method)))
-            .collect();
+        let mut waiting: Vec<Option<Waiting>> = Vec::with_capacity(now.len());
+        for ((job, prepared), method) in now.into_iter().zip(methods) {
+            waiting.push(Some((job, prepared, method)));
+        }
         for bundle in bundles {
             let objects: Vec<Waiting> = bundle.iter().filter_map(|i| waiting[*i].take()).collect();
             let bytes =
@@ -172,6 +188,17 @@ async fn run_batch(tasks: &mut Tasks, batch: Vec<(Arc<Job>, ObjectPieces)>) -> R
             .filter_map(|(object, longest)| Some((longest, object?)))
             .collect();
         alone.sort_by_key(|(longest, _)| std::cmp::Reverse(*longest));
+        // The pieces of a file are read by themselves, so that few of them are held at a time.
+        let alone = alone
+            .into_iter()
+            .flat_map(|(longest, (job, prepared, method))| {
+                let parts = match job.state.file {
+                    Some(_) => parts::split(prepared, method),
+                    None => vec![(prepared, method)],
+                };
+                let each = parts.into_iter();
+                each.map(move |(prepared, method)| (longest, (job.clone(), prepared, method)))
+            });
         for (_, (mut job, mut prepared, mut method)) in alone {
             let bytes = job.array.flight_bytes(&job.state, &prepared.object);
             let permit = tasks.memory(bytes).await?;
@@ -282,7 +309,7 @@ async fn settle((job, prepared, method): &mut Waiting) -> Result<bool> {
 
 /// Reads a shard on local disk.
 async fn read_file(job: &Arc<Job>, object: ObjectPieces) -> Result<()> {
-    let fetched = job.array.fetch_file(&object.key).await?;
+    let fetched = job.array.fetch_file(&job.state, &object.key).await?;
     deliver_all(job, object.pieces, fetched).await
 }
 
@@ -327,6 +354,10 @@ impl Array {
         let unit = state.unit_bytes() as u64;
         if self.inner().open.lazy && state.meta.unit_codecs().is_raw() {
             return MEMORY_UNIT;
+        }
+        if self.inner().open.lazy && state.file.is_some() {
+            // One after another.
+            return 2 * unit;
         }
         unit.saturating_mul(object.pieces.len() as u64)
             .saturating_add(unit)

@@ -122,7 +122,7 @@ impl Array {
                     .zip(new.iter())
                     .any(|((i, c), n)| i * c >= *n)
             })
-            .map(|(index, _)| state.resolver.key(&index))
+            .map(|(index, _)| state.key(&index))
             .collect();
         let store = &self.inner().open.store;
         stream::iter(outside.iter().map(|key| {
@@ -185,8 +185,8 @@ impl Array {
             }
         };
         if rank == 0 {
-            match inner.open.store.head(&state.resolver.key(&[])).await {
-                Ok(meta) => add(&state.resolver.key(&[]), meta.size),
+            match inner.open.store.head(&state.key(&[])).await {
+                Ok(meta) => add(&state.key(&[]), meta.size),
                 Err(e) if e.is_not_found() => {}
                 Err(e) => return Err(e),
             }
@@ -207,12 +207,13 @@ impl Array {
 
     /// What the array takes in its store.
     pub async fn stored(&self) -> Result<Stored> {
-        let mut sizes: Vec<u64> = self
-            .chunk_objects()
-            .await?
-            .into_iter()
-            .map(|(_, n)| n)
-            .collect();
+        let mut sizes: Vec<u64> = match self.state().file.is_some() {
+            true => self.ready().await?.range_sizes()?,
+            false => {
+                let objects = self.chunk_objects().await?;
+                objects.into_iter().map(|(_, n)| n).collect()
+            }
+        };
         sizes.sort_unstable();
         Ok(Stored {
             objects: sizes.len() as u64,

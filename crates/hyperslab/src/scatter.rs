@@ -7,6 +7,7 @@ use std::cell::Cell;
 use std::ops::Range;
 
 use bytes::Bytes;
+use hyperslab_format::CodecChain;
 use hyperslab_index::{CellOrder, Part, StridedCopy, Target};
 use hyperslab_store::Body;
 
@@ -107,25 +108,38 @@ impl Destination {
         {
             return self.scatter(only, part, order);
         }
-        self.scatter_unit(bodies, 0, part, order)
+        let access = self.access()?;
+        let mut reader = PieceReader::new(bodies);
+        for copy in part.copies(order, &self.target) {
+            let len = copy.len as usize * self.cell;
+            for (src, dst) in pieces(&copy, self.cell) {
+                reader.read(src as u64, access.slice_mut(dst, len).ok_or_else(outside)?)?;
+            }
+        }
+        Ok(())
     }
 
-    /// Copies the selected cells of a raw inner chunk, which begins at `base` of its shard, to their
-    /// places.
+    /// Copies the selected cells of a unit that begins at `base` of its object to their places. All
+    /// that its codecs do is to change the bytes of each cell.
     pub(crate) fn scatter_unit(
         &self,
         bodies: &[(u64, Body)],
         base: u64,
         part: &Part,
         order: &CellOrder,
+        codecs: &CodecChain,
     ) -> Result<()> {
         let access = self.access()?;
         let mut reader = PieceReader::new(bodies);
+        let raw = codecs.is_raw();
         for copy in part.copies(order, &self.target) {
             let len = copy.len as usize * self.cell;
             for (src, dst) in pieces(&copy, self.cell) {
                 let out = access.slice_mut(dst, len).ok_or_else(outside)?;
                 reader.read(base + src as u64, out)?;
+                if !raw {
+                    codecs.fix_order(out);
+                }
             }
         }
         Ok(())

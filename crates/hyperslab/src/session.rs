@@ -14,6 +14,7 @@ use tokio::sync::Semaphore;
 use crate::cache::{ChunkCache, DiskCache, DiskPlace, IndexCache};
 use crate::location::Location;
 use crate::plan::Planner;
+use crate::references::OpenReferences;
 use crate::{Array, Error, Group, Node, Options, Progress, Result};
 
 /// Memory is counted in units of this many bytes, since semaphores count in 32 bits.
@@ -56,6 +57,8 @@ pub(crate) struct OpenStore {
     pub(crate) policy: StorePolicy,
     /// Bodies are open files that are read where needed.
     pub(crate) lazy: bool,
+    /// On a server that the URL names.
+    pub(crate) remote: bool,
     /// Chooses the requests of reads.
     pub(crate) planner: Planner,
     /// Writes are refused, so there is no use in reading what they would change.
@@ -63,6 +66,8 @@ pub(crate) struct OpenStore {
     /// Where fetched bytes are kept on local disk. A mounted store has none: nothing tells on which
     /// server its objects are.
     pub(crate) disk: Option<DiskPlace>,
+    /// The reference file that the store is, if it is one.
+    pub(crate) references: Option<Arc<OpenReferences>>,
 }
 
 /// The kind of store that a URL names; one that nobody knows is taken for a fast one.
@@ -73,6 +78,12 @@ fn kind_of(url: &str) -> StoreKind {
         Some("gs") => StoreKind::Google,
         Some("http" | "https") => StoreKind::Http,
         _ => StoreKind::Memory,
+    }
+}
+
+impl fmt::Debug for OpenStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "OpenStore({})", self.store.url())
     }
 }
 
@@ -189,8 +200,10 @@ impl Session {
             meter: MeterHandle::default(),
             policy: StorePolicy::LOCAL,
             lazy: false,
+            remote: false,
             read_only: false,
             disk: None,
+            references: None,
         };
         if let Ok(mut mounts) = self.0.mounts.lock() {
             mounts.insert(url.to_owned(), open);
@@ -234,11 +247,13 @@ impl Session {
         };
         let open = OpenStore {
             disk,
+            references: None,
             planner: Planner::new(&self.0.options, opened.kind, url)?,
             store: opened.store,
             meter: opened.meter,
             policy,
             lazy,
+            remote: opened.kind.is_remote(),
             read_only,
         };
         if let Ok(mut stores) = self.0.stores.lock() {
@@ -249,11 +264,7 @@ impl Session {
 
     /// Opens the array or group at a URL: one request if it has metadata of its own there.
     pub async fn open(&self, url: &str) -> Result<Node> {
-        let location = Location::parse(url)?;
-        let open = self.store(&location.root).await?;
-        // Its own metadata object, never a consolidated copy: one request too, and always right.
-        let loaded = format::load(&*open.store, &location.path).await?;
-        Node::from_loaded(self, open, &location, loaded, false)
+        self.load(&Location::parse(url)?).await
     }
 
     /// Opens an array; a group is an error.

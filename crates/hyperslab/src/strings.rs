@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use hyperslab_format::{ObjectPieces, Piece, Resolver};
+use hyperslab_format::{ObjectPieces, Piece};
 use hyperslab_index::{Selection, Target};
 
 use crate::array::{Array, State};
@@ -11,7 +11,7 @@ use crate::deliver::{Ready, in_shard, prepare};
 use crate::fetch::Fetched;
 use crate::scatter::scatter_strings;
 use crate::tasks::{Tasks, on_core};
-use crate::{Error, Result};
+use crate::{Error, Result, mosaic};
 
 /// Reads a selection of strings.
 pub(crate) async fn run(
@@ -20,6 +20,13 @@ pub(crate) async fn run(
     selection: &Selection,
 ) -> Result<Vec<Bytes>> {
     array.verify().await?;
+    let state = match state.pending {
+        true => array.ready().await?,
+        false => state,
+    };
+    if let Some(mosaic) = &state.mosaic {
+        return mosaic::strings(mosaic, &state, selection).await;
+    }
     let shape = selection.result_shape(&state.meta.shape);
     let target = Target::packed(&shape[..]);
     let mut tasks: Tasks<Vec<(Piece, Vec<Bytes>)>> = Tasks::new(&array.inner().session)?;
@@ -30,7 +37,7 @@ pub(crate) async fn run(
             let named = array.name_chunk(&object);
             let answer = async {
                 let (object, fetched) = if array.inner().open.lazy {
-                    let fetched = array.fetch_file(&object.key).await?;
+                    let fetched = array.fetch_file(&state, &object.key).await?;
                     (object, fetched)
                 } else {
                     array.fetch_alone(&state, object).await?
@@ -47,7 +54,11 @@ pub(crate) async fn run(
     for (piece, cells) in tasks.results().await?.into_iter().flatten() {
         scatter_strings(&mut out, &target, &cells, &piece.part, &state.order)?;
     }
-    Ok(out)
+    match &state.file {
+        // What was read refers to the heap of the file.
+        Some(file) => file.values(&out).await,
+        None => Ok(out),
+    }
 }
 
 fn strings_of(
@@ -56,12 +67,12 @@ fn strings_of(
     fetched: Fetched,
 ) -> Result<Vec<(Piece, Vec<Bytes>)>> {
     let fill = state.meta.fill.bytes();
-    let chain = state.meta.unit_codecs();
     let count = state.unit.num_cells() as usize;
     let empty = || vec![Bytes::copy_from_slice(fill); count];
     let ready = prepare(state, fetched)?;
     let mut out = Vec::with_capacity(object.pieces.len());
     for piece in object.pieces {
+        let chain = state.chain(&piece);
         let cells = match &ready {
             Ready::Absent => empty(),
             Ready::Unit(body) => {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use hyperslab_format::{ObjectPieces, Piece, Resolver, Scratch, Sharding, Source};
+use hyperslab_format::{ObjectPieces, Piece, Scratch, Sharding, Source};
 use hyperslab_index::{Selection, Target};
 use hyperslab_store::{Get, Put};
 

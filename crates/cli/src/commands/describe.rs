@@ -1,6 +1,6 @@
 //! How nodes are described to people and machines; shared by `ls`, `tree`, `info` and others.
 
-use hyperslab::{ArrayMeta, Node, Result, ZarrFormat};
+use hyperslab::{ArrayMeta, Error, Node, Result, ZarrFormat};
 use serde_json::{Value, json};
 
 /// Shape and type in a few words: `(100, 200) float32`.
@@ -58,12 +58,18 @@ pub(crate) fn array_json(meta: &ArrayMeta) -> Result<Value> {
     }))
 }
 
-/// The version of Zarr that an array is stored in.
-pub(crate) fn version(meta: &ArrayMeta) -> u8 {
+/// The version of Zarr that an array is stored in; none for a dataset of an HDF5 file.
+pub(crate) fn version(meta: &ArrayMeta) -> Option<u8> {
     match meta.format {
-        ZarrFormat::V2 => 2,
-        ZarrFormat::V3 => 3,
+        ZarrFormat::V2 => Some(2),
+        ZarrFormat::V3 => Some(3),
+        ZarrFormat::Hdf5 => None,
     }
+}
+
+/// The format that an array is stored in.
+pub(crate) fn format_name(meta: &ArrayMeta) -> String {
+    version(meta).map_or_else(|| "HDF5".to_owned(), |version| format!("Zarr v{version}"))
 }
 
 /// One node of a list, as JSON.
@@ -74,4 +80,24 @@ pub(crate) fn node_json(path: &str, node: &Node) -> Result<Value> {
     };
     value["path"] = json!(path);
     Ok(value)
+}
+
+/// Names for several files: what stands before their endings, which has to differ.
+pub(super) fn stems(urls: &[String]) -> Result<Vec<String>> {
+    let stem = |url: &String| {
+        let bare = url.split('?').next().unwrap_or(url).trim_end_matches('/');
+        let name = bare.rsplit('/').next().unwrap_or(bare);
+        name.rsplit_once('.')
+            .map_or(name, |(stem, _)| stem)
+            .to_owned()
+    };
+    let names: Vec<String> = urls.iter().map(stem).collect();
+    let mut sorted = names.clone();
+    sorted.sort();
+    sorted.dedup();
+    match sorted.len() == names.len() {
+        true => Ok(names),
+        false => Err(Error::invalid("several files have the same name")
+            .with_hint("give one of them another name, or make a reference file of each")),
+    }
 }

@@ -41,7 +41,7 @@ async fn show_array(array: &Array, with_stored: bool, context: &Context) -> Resu
     let (chunks, shards) = describe::grids(&meta)?;
     let mut rows = vec![
         row("array", array.url()),
-        row("format", format!("Zarr v{}", describe::version(&meta))),
+        row("format", describe::format_name(&meta)),
         row("shape", &meta.shape),
         row("type", &meta.dtype),
         row("chunks", tuple(&chunks)),

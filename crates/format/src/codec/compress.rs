@@ -140,6 +140,11 @@ pub(super) fn unlz4(data: &[u8], out: &mut [u8]) -> Result<usize> {
     }
 }
 
+/// One LZ4 block by itself.
+pub(super) fn unlz4_block(data: &[u8], out: &mut [u8]) -> Result<usize> {
+    lz4_flex::block::decompress_into(data, out).map_err(|e| Error::data(format!("lz4: {e}")))
+}
+
 fn inflate_error(name: &str, e: DecompressionError, limit: usize) -> Error {
     match e {
         DecompressionError::BadData => {

@@ -9,18 +9,30 @@ use hyperslab_index::{Error, Result};
 use serde_json::{Value, json};
 
 use super::compress;
+use super::plugin::Plugin;
 
 /// A codec from bytes to bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Filter {
-    Gzip { level: i32 },
-    Zlib { level: i32 },
-    Zstd { level: i32, checksum: bool },
+    Gzip {
+        level: i32,
+    },
+    Zlib {
+        level: i32,
+    },
+    Zstd {
+        level: i32,
+        checksum: bool,
+    },
     Lz4,
     Blosc(blosc::Options),
     Crc32c,
     Fletcher32,
-    Shuffle { width: usize },
+    Shuffle {
+        width: usize,
+    },
+    /// A filter that only HDF5 files have.
+    Plugin(Plugin),
 }
 
 impl Filter {
@@ -95,6 +107,9 @@ impl Filter {
                 shuffle(data, &mut out, *width);
                 Ok(out)
             }
+            Filter::Plugin(_) => Err(Error::invalid(
+                "filters that only HDF5 has are read and not written",
+            )),
         }
     }
 
@@ -129,6 +144,7 @@ impl Filter {
                 unshuffle(data, out, *width);
                 Ok(data.len())
             }
+            Filter::Plugin(plugin) => plugin.decode(data, out),
         }
     }
 
@@ -144,7 +160,7 @@ impl Filter {
             Filter::Lz4 => compress::lz4_len(data).unwrap_or(0),
             Filter::Zstd { .. } => compress::zstd_len(data).unwrap_or(limit),
             Filter::Gzip { .. } => compress::gzip_len(data).unwrap_or(limit),
-            Filter::Zlib { .. } => limit,
+            Filter::Zlib { .. } | Filter::Plugin(_) => limit,
         };
         if guess > limit {
             Err(too_large("the codec", guess, limit))
@@ -282,7 +298,7 @@ fn shuffle(data: &[u8], out: &mut [u8], width: usize) {
     out[n * width..].copy_from_slice(&data[n * width..]);
 }
 
-fn unshuffle(data: &[u8], out: &mut [u8], width: usize) {
+pub(super) fn unshuffle(data: &[u8], out: &mut [u8], width: usize) {
     let n = data.len() / width;
     match width {
         // The widths that matter, with the inner loop unrolled by the compiler.

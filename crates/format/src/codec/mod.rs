@@ -5,9 +5,15 @@
 //! into bytes (plain, strings, or a shard of inner chunks), and a list of byte filters.
 //! Invariant: for every chain `decode(encode(cells)) == cells`, bit for bit.
 
+mod bitshuffle;
+mod blosc2;
+mod blosclz;
 mod compress;
 mod endian;
 mod filter;
+mod fix;
+mod lzf;
+mod plugin;
 mod shard;
 mod vlen;
 
@@ -17,6 +23,8 @@ use serde_json::{Value, json};
 
 pub(crate) use endian::Swap;
 pub(crate) use filter::{Filter, v3_json};
+pub(crate) use fix::Fix;
+pub use plugin::HdfFilter;
 pub use shard::{ShardIndex, Sharding};
 
 use crate::DataType;
@@ -30,6 +38,8 @@ pub struct CodecChain {
     order: Vec<usize>,
     packing: Packing,
     filters: Vec<Filter>,
+    /// What is done to cells after all else, and the bytes of a cell.
+    fixes: (Vec<Fix>, usize),
     json: Vec<Value>,
 }
 
@@ -37,7 +47,11 @@ pub struct CodecChain {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Packing {
     Cells(Swap),
-    Strings { utf8: bool },
+    Strings {
+        utf8: bool,
+    },
+    /// References of so many bytes into the heap of an HDF5 file, where the strings are.
+    References(usize),
     Shard(Box<Sharding>),
 }
 
@@ -106,6 +120,7 @@ impl CodecChain {
             order,
             packing,
             filters,
+            fixes: Default::default(),
             json: list.to_vec(),
         })
     }
@@ -121,8 +136,50 @@ impl CodecChain {
             order,
             packing,
             filters,
+            fixes: Default::default(),
             json,
         }
+    }
+
+    /// The chain of an HDF5 dataset.
+    pub(crate) fn hdf5(
+        rank: usize,
+        swap: Swap,
+        (fixes, cell): (Vec<Fix>, usize),
+        filters: Vec<Filter>,
+        json: Vec<Value>,
+    ) -> Self {
+        CodecChain {
+            order: (0..rank).collect(),
+            packing: Packing::Cells(swap),
+            filters,
+            fixes: (fixes, cell),
+            json,
+        }
+    }
+
+    /// The chain of an HDF5 dataset whose elements refer to the heap of their file.
+    pub(crate) fn references(
+        rank: usize,
+        bytes: usize,
+        filters: Vec<Filter>,
+        json: Vec<Value>,
+    ) -> Self {
+        CodecChain {
+            packing: Packing::References(bytes),
+            ..Self::hdf5(rank, Swap::None, Default::default(), filters, json)
+        }
+    }
+
+    /// The chain of a chunk for which filters were left out: a bit each, the first one lowest.
+    pub fn without(&self, mask: u32) -> CodecChain {
+        let mut chain = self.clone();
+        let mut number = 0;
+        chain.filters.retain(|_| {
+            number += 1;
+            number > 32 || mask >> (number - 1) & 1 == 0
+        });
+        chain
     }
 
     /// The chain as Zarr v3 spells it (for Zarr v2 arrays: their filters and compressor).
@@ -133,6 +190,12 @@ impl CodecChain {
     /// The order of dimensions in the stored chunk.
     pub fn order(&self) -> Result<CellOrder> {
         CellOrder::new(&self.order)
+    }
+
+    /// The same for cells of another number of dimensions, in row-major order.
+    pub(crate) fn of_rank(mut self, rank: usize) -> Self {
+        self.order = (0..rank).collect();
+        self
     }
 
     pub(crate) fn dims(&self) -> &[usize] {
@@ -149,7 +212,9 @@ impl CodecChain {
 
     /// True if the stored bytes are the cells as they are in memory: byte ranges can be read.
     pub fn is_raw(&self) -> bool {
-        self.filters.is_empty() && matches!(&self.packing, Packing::Cells(Swap::None))
+        self.filters.is_empty()
+            && self.fixes.0.is_empty()
+            && matches!(&self.packing, Packing::Cells(Swap::None))
     }
 
     /// True if byte ranges can be read, provided their numbers are then put in order by
@@ -158,11 +223,13 @@ impl CodecChain {
         self.filters.is_empty() && matches!(&self.packing, Packing::Cells(_))
     }
 
-    /// Puts whole cells of a [`CodecChain::is_rangeable`] chunk into the byte order of memory.
+    /// Turns whole cells of a [`CodecChain::is_rangeable`] chunk into what they are in memory.
     pub fn fix_order(&self, cells: &mut [u8]) {
         if let Packing::Cells(swap) = &self.packing {
             swap.apply(cells);
         }
+        let (fixes, cell) = &self.fixes;
+        fixes.iter().for_each(|fix| fix.apply(cells, *cell));
     }
 
     /// The largest encoded size of a chunk with so many decoded bytes: for sizing and for refusing
@@ -170,7 +237,7 @@ impl CodecChain {
     pub fn encoded_bound(&self, cell_bytes: u64) -> u64 {
         let packed = match &self.packing {
             Packing::Cells(_) => cell_bytes,
-            Packing::Strings { .. } => MAX_STRINGS as u64,
+            Packing::Strings { .. } | Packing::References(_) => MAX_STRINGS as u64,
             Packing::Shard(sharding) => sharding.encoded_bound(cell_bytes),
         };
         self.filters
@@ -192,7 +259,7 @@ impl CodecChain {
                 }
             }
             Packing::Shard(sharding) => sharding.encode_cells(cells, stored, fill)?,
-            Packing::Strings { .. } => {
+            Packing::Strings { .. } | Packing::References(_) => {
                 return Err(Error::internal(
                     "strings were encoded as cells of fixed size",
                 ));
@@ -206,7 +273,7 @@ impl CodecChain {
         let packed = match &self.packing {
             Packing::Strings { .. } => vlen::encode(cells)?,
             Packing::Shard(sharding) => sharding.encode_strings(cells, stored, fill)?,
-            Packing::Cells(_) => {
+            Packing::Cells(_) | Packing::References(_) => {
                 return Err(Error::internal(
                     "cells of fixed size were encoded as strings",
                 ));
@@ -229,6 +296,8 @@ impl CodecChain {
             Packing::Cells(swap) => {
                 self.undo_filters(encoded, out, scratch)?;
                 swap.apply(out);
+                let (fixes, cell) = &self.fixes;
+                fixes.iter().for_each(|fix| fix.apply(out, *cell));
                 Ok(())
             }
             Packing::Shard(sharding) => {
@@ -241,7 +310,9 @@ impl CodecChain {
                 )?;
                 sharding.decode_cells(&packed, out, stored, fill)
             }
-            Packing::Strings { .. } => Err(Error::internal("strings were decoded as cells")),
+            Packing::Strings { .. } | Packing::References(_) => {
+                Err(Error::internal("strings were decoded as cells"))
+            }
         }
     }
 
@@ -252,6 +323,9 @@ impl CodecChain {
         stored: &[u64],
         fill: &[u8],
     ) -> Result<Vec<Bytes>> {
+        if let Packing::References(bytes) = &self.packing {
+            return self.decode_references(&encoded, stored, *bytes);
+        }
         let limit = (encoded.len() + 4096).saturating_mul(2000).min(MAX_STRINGS);
         let packed = if self.filters.is_empty() {
             encoded
@@ -264,8 +338,30 @@ impl CodecChain {
                 vlen::decode(&packed, count, *utf8)
             }
             Packing::Shard(sharding) => sharding.decode_strings(&packed, stored, fill),
-            Packing::Cells(_) => Err(Error::internal("cells were decoded as strings")),
+            Packing::Cells(_) | Packing::References(_) => {
+                Err(Error::internal("cells were decoded as strings"))
+            }
         }
+    }
+
+    /// The references of a chunk, one for each cell. A contiguous dataset ends with its last cell, so
+    /// its last unit may be short; what is missing is outside the array.
+    fn decode_references(
+        &self,
+        encoded: &Bytes,
+        stored: &[u64],
+        bytes: usize,
+    ) -> Result<Vec<Bytes>> {
+        let count = stored.iter().product::<u64>() as usize;
+        let mut out = vec![0; count * bytes];
+        if self.filters.is_empty() && encoded.len() < out.len() {
+            out[..encoded.len()].copy_from_slice(encoded);
+        } else {
+            self.undo_filters(encoded, &mut out, &mut Scratch::default())?;
+        }
+        let out = Bytes::from(out);
+        let each = (0..count).map(|i| out.slice(i * bytes..(i + 1) * bytes));
+        Ok(each.collect())
     }
 
     /// Undoes the filters when the size of the result is known exactly.

@@ -7,6 +7,9 @@ use super::{check_extra, check_format, take_attributes};
 use crate::codec::{CodecChain, name_and_config, stored_shape};
 use crate::{ChunkKeys, DataType, FillValue};
 
+/// The key in [`ArrayMeta::extra`] under which a dataset of HDF5 says how it is laid out.
+pub(crate) const HDF5_LAYOUT: &str = "hdf5_layout";
+
 /// Which version of Zarr the array is stored in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ZarrFormat {
@@ -14,6 +17,8 @@ pub enum ZarrFormat {
     V2,
     /// `zarr.json`.
     V3,
+    /// Not Zarr at all: a dataset of an HDF5 file, read only.
+    Hdf5,
 }
 
 /// Metadata of an array.
@@ -64,6 +69,12 @@ impl Spelling {
 }
 
 impl ArrayMeta {
+    /// True for a dataset of HDF5 without chunks: its units are ours, and a copy may have others.
+    pub fn has_free_layout(&self) -> bool {
+        self.format == ZarrFormat::Hdf5
+            && self.extra.get(HDF5_LAYOUT).and_then(Value::as_str) != Some("chunked")
+    }
+
     /// Parses a `zarr.json`.
     pub fn from_json(value: &Value) -> Result<Self> {
         let Value::Object(map) = value else {

@@ -103,16 +103,24 @@ impl ArraySpec {
     pub fn like(meta: &ArrayMeta) -> Result<Self> {
         let (unit, _) = meta.unit()?;
         let sharded = meta.codecs.sharding().is_some();
-        let mut spec = ArraySpec::new(meta.shape.clone(), meta.dtype.clone());
+        let mut spec = ArraySpec::new(meta.shape.clone(), meta.dtype.storable());
         spec.fill = Some(meta.fill.clone());
         spec.attributes = meta.attributes.clone();
         spec.dimension_names = meta.dimension_names.clone();
+        if meta.has_free_layout() {
+            // Nobody chose the units of a contiguous dataset.
+            spec.compression = Compression::None;
+            return Ok(spec);
+        }
         spec.chunks = Some(unit.to_vec());
         spec.shards = Some(if sharded {
             meta.chunk_shape.to_vec()
         } else {
             Vec::new()
         });
+        if meta.format == ZarrFormat::Hdf5 && meta.codecs.to_json().is_empty() {
+            spec.compression = Compression::None;
+        }
         if meta.format == ZarrFormat::V3 {
             spec.keys = Some(meta.keys.clone());
             let chain = meta.codecs.to_json().to_vec();

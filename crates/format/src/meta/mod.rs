@@ -5,6 +5,7 @@ mod group;
 mod layout;
 mod v2;
 
+pub(crate) use array::HDF5_LAYOUT;
 pub use array::{ArrayMeta, ZarrFormat};
 pub use group::GroupMeta;
 pub use group::without_copy;
