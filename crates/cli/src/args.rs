@@ -10,7 +10,7 @@ use clap::{ArgAction, Args, Parser, Subcommand};
 
 use crate::commands::{
     cache, completions, cp, create, demo, diff, doctor, du, explain, get, info, ls, profile, put,
-    resize, rm, sim, tree,
+    refs, resize, rm, sim, tree,
 };
 use crate::{caching, planning, size};
 
@@ -74,6 +74,9 @@ pub(crate) struct Global {
     /// Plan with the profile as it is: do not let the timings of reads refine it
     #[arg(long, global = true)]
     pub(crate) frozen: bool,
+    /// Fail where a source of a virtual HDF5 dataset is missing, instead of reading the fill value
+    #[arg(long, global = true)]
+    pub(crate) strict_sources: bool,
     /// Ask a second time where an answer takes longer than 99 of 100 did, and take what comes first
     #[arg(long, global = true)]
     pub(crate) hedge: bool,
@@ -128,6 +131,7 @@ pub(crate) enum Command {
     Create(Box<create::Arguments>),
     Resize(resize::Arguments),
     Cp(Box<cp::Arguments>),
+    Refs(refs::Arguments),
     Rm(rm::Arguments),
     Du(du::Arguments),
     Diff(diff::Arguments),

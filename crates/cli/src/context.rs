@@ -41,6 +41,7 @@ impl Context {
         options.profile.clone_from(&global.profile);
         options.prices.clone_from(&global.prices);
         options.frozen = global.frozen;
+        options.strict_sources = global.strict_sources;
         options.hedge = global.hedge;
         options.deadline = global.deadline;
         options.disk_cache = caching::options(global);

@@ -1,9 +1,12 @@
 //! `cp`: copies arrays and hierarchies between any stores, re-chunked and re-encoded if asked.
 
+use std::path::Path;
+
 use clap::Args;
 use hyperslab::{
     Array, ArraySpec, CopyOptions, Error, Group, Node, Result, Session, compare_arrays, copy_array,
 };
+use hyperslab_bridge as bridge;
 use serde_json::json;
 
 use crate::address::{Address, below, without_query};
@@ -17,9 +20,17 @@ const EXAMPLES: &str = "Examples:
   hyperslab cp data/climate.zarr s3://bucket/climate.zarr
   hyperslab cp s3://bucket/sky.zarr/images local.zarr --chunks 512,512 --codec zstd:5 --verify
   hyperslab cp a.zarr b.zarr --chunks auto --shards auto --memory 256MiB
-  hyperslab cp data/climate.zarr s3://bucket/climate.zarr --resume";
+  hyperslab cp data/climate.zarr s3://bucket/climate.zarr --resume
+  hyperslab cp run.h5 s3://bucket/run.h5
+  hyperslab cp s3://bucket/run.h5 again.h5 --verify";
+
+/// Endings of destinations on local disk that are written as HDF5 files.
+const HDF5_ENDINGS: [&str; 5] = [".h5", ".hdf5", ".he5", ".nc", ".nc4"];
 
 /// Copy an array or a whole hierarchy
+///
+/// An HDF5 file becomes a Zarr v3 hierarchy, with all that Zarr cannot say beside it; a destination on
+/// local disk that ends in .h5, .hdf5 or .nc is written as an HDF5 file again.
 ///
 /// The copy is laid out like the source unless layout options say otherwise; a layout with the
 /// same chunks and codecs is copied object by object, without decoding.
@@ -64,10 +75,21 @@ pub(crate) async fn run(arguments: &Arguments, context: &Context) -> Result<bool
         bar: &bar,
         memory: context.memory(),
     };
+    if is_hdf5_file(&destination) {
+        return job.to_hdf5(&source, &destination, context).await;
+    }
     let mut count = Count::default();
     match context.session.open(&source).await? {
         Node::Array(array) => job.array(&array, &destination, &mut count).await?,
-        Node::Group(group) => job.group(&group, &destination, &mut count).await?,
+        Node::Group(group) => {
+            job.group(&group, &source, &destination, &mut count).await?;
+            if group.is_in_file() {
+                let kept = bridge::keep_skeleton(&context.session, &source, &destination).await?;
+                for lost in kept.iter().flat_map(|kept| &kept.lost) {
+                    context.note(&format!("not kept: {lost}"));
+                }
+            }
+        }
     }
     drop(bar);
     let verified = if arguments.verify { ", verified" } else { "" };
@@ -98,8 +120,75 @@ struct Job<'a> {
 }
 
 impl Job<'_> {
-    async fn group(&self, group: &Group, destination: &str, count: &mut Count) -> Result<()> {
-        let nodes = group.walk().await?;
+    /// Writes an HDF5 file.
+    async fn to_hdf5(&self, source: &str, destination: &str, context: &Context) -> Result<bool> {
+        let arguments = self.arguments;
+        let chunks = match &arguments.layout.chunks {
+            Some(Extent::Sides(sides)) => Some(sides.clone()),
+            _ => None,
+        };
+        let how = bridge::Export {
+            memory: self.memory,
+            chunks,
+            overwrite: arguments.overwrite,
+            resume: arguments.resume,
+            verify: arguments.verify,
+        };
+        let path = Path::new(destination.trim_start_matches("file://"));
+        let made = bridge::export(self.session, source, path, &how, self.bar).await?;
+        for (path, filters) in &made.refiltered {
+            let filters: Vec<String> = filters.iter().map(i32::to_string).collect();
+            context.note(&format!(
+                "{path} is compressed with deflate: the HDF5 filter {} cannot be written here",
+                filters.join(", ")
+            ));
+        }
+        for lost in &made.lost {
+            context.note(&format!("not kept: {lost}"));
+        }
+        let verified = if arguments.verify { ", verified" } else { "" };
+        let text = format!(
+            "copied {} to {destination}: {}, {}{verified}",
+            without_query(source),
+            size::many(made.datasets, "dataset"),
+            size::many(made.cells, "cell"),
+        );
+        context.done(&text, || {
+            json!({
+                "source": without_query(source),
+                "destination": destination,
+                "arrays": made.datasets,
+                "cells": made.cells,
+                "refiltered": made.refiltered,
+                "lost": made.lost,
+                "verified": arguments.verify,
+            })
+        })?;
+        Ok(true)
+    }
+
+    async fn group(
+        &self,
+        group: &Group,
+        source: &str,
+        destination: &str,
+        count: &mut Count,
+    ) -> Result<()> {
+        let outline = match group.is_in_file() {
+            true => self.session.outline(source).await?,
+            false => None,
+        };
+        let nodes = match outline {
+            // Each object of a file once: its links are kept in its skeleton.
+            Some(outline) => {
+                let mut nodes = Vec::new();
+                for path in outline.nodes.into_iter().filter(|path| !path.is_empty()) {
+                    nodes.push((path.clone(), group.node(&path).await?));
+                }
+                nodes
+            }
+            None => group.walk().await?,
+        };
         self.make_group(group, destination, count).await?;
         for (path, node) in nodes {
             let to = below(destination, &path);
@@ -185,7 +274,10 @@ impl Job<'_> {
             Err(error) => return Err(error),
         };
         let (a, b) = (from.meta(), to.meta());
-        if a.shape != b.shape || a.dtype != b.dtype || a.attributes != b.attributes {
+        if a.shape != b.shape
+            || a.dtype.storable() != b.dtype.storable()
+            || a.attributes != b.attributes
+        {
             return Err(Error::conflict(format!(
                 "{} is not the beginning of a copy of {}",
                 to.url(),
@@ -215,6 +307,12 @@ impl Job<'_> {
         layout.apply(&mut spec).map_err(|e| e.context(from.url()))?;
         Ok(spec)
     }
+}
+
+/// True for a path on local disk with an ending that HDF5 files have.
+fn is_hdf5_file(url: &str) -> bool {
+    let local = !url.contains("://") || url.starts_with("file://");
+    local && HDF5_ENDINGS.iter().any(|ending| url.ends_with(ending))
 }
 
 /// A copy into itself would never end, or eat what it copies.

@@ -154,7 +154,10 @@ async fn compare(
         }
         false => {}
     }
-    if arguments.metadata_only || left.shape != right.shape || left.dtype != right.dtype {
+    if arguments.metadata_only
+        || left.shape != right.shape
+        || left.dtype.storable() != right.dtype.storable()
+    {
         return Ok(());
     }
     let options = CopyOptions {

@@ -3,7 +3,7 @@
 use std::io::{BufRead, IsTerminal, Write};
 
 use clap::Args;
-use hyperslab::{Error, Node, Result};
+use hyperslab::{Error, Node, Result, ZarrFormat};
 use serde_json::json;
 
 use super::describe;
@@ -34,6 +34,17 @@ pub(crate) struct Arguments {
 pub(crate) async fn run(arguments: &Arguments, context: &Context) -> Result<bool> {
     let url = Address::whole(&arguments.url, "rm")?;
     let node = context.session.open(&url).await?;
+    let in_file = match &node {
+        Node::Array(array) => array.meta().format == ZarrFormat::Hdf5,
+        Node::Group(group) => group.is_in_file(),
+    };
+    if in_file {
+        return Err(Error::invalid(format!(
+            "{} is in an HDF5 file, which is read only",
+            node.url()
+        ))
+        .with_hint("remove the file itself as you remove other files"));
+    }
     let what = match &node {
         Node::Array(array) => format!(
             "the array {} ({})",

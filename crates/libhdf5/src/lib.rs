@@ -1,0 +1,20 @@
+//! Writes HDF5, through libhdf5.
+//!
+//! Beside the engine, which reads HDF5 by itself: this crate makes the *skeleton* of a file (a real
+//! HDF5 file with every object, attribute and link, and without the cells of numeric datasets; design
+//! note 009), and fills a skeleton with cells again. It is the only crate that links libhdf5, which is
+//! built from source and static.
+//!
+//! libhdf5 has one lock; every public function takes it. Nothing here is on the way of a read.
+
+#![allow(unsafe_code)]
+
+mod attributes;
+mod fill;
+mod filters;
+mod handle;
+mod references;
+mod skeleton;
+
+pub use fill::{Changes, Layout, Output, Rechunk};
+pub use skeleton::{Skeleton, skeleton};
