@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import ast
 import importlib
 import pkgutil
 import signal
 import sys
+from pathlib import Path
 
 from . import benchmarks
 from .harness import Report, Settings, Unusable
@@ -17,8 +19,9 @@ def names() -> dict[str, str]:
     found = {}
     for module in pkgutil.iter_modules(benchmarks.__path__):
         if not module.name.startswith("_"):
-            loaded = importlib.import_module(f"{benchmarks.__name__}.{module.name}")
-            found[module.name] = (loaded.__doc__ or "").strip().splitlines()[0]
+            # Not imported: each needs the packages of its own environment only.
+            source = Path(module.module_finder.path, f"{module.name}.py").read_text()
+            found[module.name] = (ast.get_docstring(ast.parse(source)) or "").splitlines()[0]
     return found
 
 

@@ -108,6 +108,25 @@ class Server:
         self.answers.clear()
         return {"checked": checked, "wrong": wrong}
 
+    def walk(self, url: str) -> dict[str, Any]:
+        start = time.perf_counter()
+        count = self.peer.walk(url)
+        return {"seconds": time.perf_counter() - start, "datasets": count}
+
+    def query_names(
+        self, url: str, queries: list[dict[str, Any]], together: bool, path: str
+    ) -> dict[str, Any]:
+        """Boxes of datasets of one file, opened by name; the answers go to a file."""
+        answers, seconds = [], []
+        for query in queries:
+            where = tuple(slice(*side) for side in query["box"])
+            start = time.perf_counter()
+            array = self.peer.open(f"{url}/{query['dataset']}", None)
+            answers.append(self.peer.query(array, where))
+            seconds.append(time.perf_counter() - start)
+        Path(path).write_bytes(b"".join(np.ascontiguousarray(one).tobytes() for one in answers))
+        return {"seconds": sum(seconds)}
+
     def dump(self, path: str) -> dict[str, Any]:
         result = self.peer.result(self.result, self.data_type)
         Path(path).write_bytes(cells.to_bytes(result, self.data_type))

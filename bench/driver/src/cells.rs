@@ -3,6 +3,7 @@
 //! Cells of fixed size are a file of little-endian bytes in row-major order; strings are a file of
 //! (length as 32-bit little-endian, bytes) in the same order.
 
+use std::borrow::Cow;
 use std::fs;
 use std::io::{Read, Write};
 
@@ -32,30 +33,25 @@ impl Cells {
         Ok(Cells::Fixed(data))
     }
 
+    /// The cells as a file has them.
+    pub(crate) fn to_bytes(&self) -> Cow<'_, [u8]> {
+        match self {
+            Cells::Fixed(data) => Cow::Borrowed(data),
+            Cells::Strings(cells) => Cow::Owned(join_strings(cells)),
+        }
+    }
+
     /// Writes the cells to a file.
     pub(crate) fn dump(&self, path: &str) -> Result<()> {
-        let joined;
-        let data = match self {
-            Cells::Fixed(data) => data,
-            Cells::Strings(cells) => {
-                joined = join_strings(cells);
-                &joined
-            }
-        };
         let mut file = fs::File::create(path).map_err(file_error("written", path))?;
-        file.write_all(data).map_err(file_error("written", path))
+        file.write_all(&self.to_bytes())
+            .map_err(file_error("written", path))
     }
 
     /// Where the cells first differ from a file; `None` if they are the same bit for bit.
     pub(crate) fn first_difference(&self, path: &str) -> Result<Option<u64>> {
-        let joined;
-        let mut mine: &[u8] = match self {
-            Cells::Fixed(data) => data,
-            Cells::Strings(cells) => {
-                joined = join_strings(cells);
-                &joined
-            }
-        };
+        let all = self.to_bytes();
+        let mut mine: &[u8] = &all;
         let mut file = fs::File::open(path).map_err(file_error("read", path))?;
         let mut block = vec![0; 4 << 20];
         let mut at = 0u64;

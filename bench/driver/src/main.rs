@@ -10,6 +10,7 @@
 mod cells;
 mod clock;
 mod floors;
+mod fuzz;
 mod pattern;
 mod protocol;
 mod queries;
@@ -17,6 +18,7 @@ mod serve;
 mod settings;
 mod simulate;
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use hyperslab::{Error, Result};
@@ -44,8 +46,17 @@ fn run() -> Result<()> {
         ["serve"] => serve::run(),
         ["sim", preset, bucket] => simulate::run(preset, bucket, &Extras::default()),
         ["sim", preset, bucket, extras] => simulate::run(preset, bucket, &parse(extras)?),
+        ["fuzz", folder, seconds, seed] => {
+            let number = |text: &str| {
+                text.parse::<u64>()
+                    .map_err(|_| Error::invalid(format!("{text:?} is no number")))
+            };
+            let found = fuzz::run(Path::new(folder), number(seconds)?, number(seed)?)?;
+            println!("{found}");
+            Ok(())
+        }
         _ => Err(Error::invalid("the arguments are not understood")
-            .with_hint("use `serve`, or `sim PRESET BUCKET [JSON]`")),
+            .with_hint("use `serve`, `sim PRESET BUCKET [JSON]` or `fuzz FOLDER SECONDS SEED`")),
     }
 }
 

@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::queries::Asked;
+use crate::queries::{Asked, NamedQuery};
 use crate::settings::Settings;
 
 /// What the harness asks for.
@@ -38,6 +38,23 @@ pub(crate) enum Request {
     Dump { path: String },
     /// Compares what was read with a file, bit for bit.
     Verify { path: String },
+    /// Opens a file and looks at every dataset. Timed.
+    Walk { url: String },
+    /// Reads boxes of datasets of the file that was walked, opened by name, one after another or as
+    /// one query, and writes the answers to a file. Timed.
+    QueryNames {
+        queries: Vec<NamedQuery>,
+        together: bool,
+        path: String,
+    },
+    /// Describes every node below a URL: type, shape, attributes, names of dimensions.
+    Describe { url: String },
+    /// Reads boxes, each a (start, stop, step) per dimension, of the open array, and writes the
+    /// answers to a file, one behind the other.
+    Boxes {
+        boxes: Vec<Vec<[u64; 3]>>,
+        path: String,
+    },
     /// Frees what was read.
     Release {},
     /// Removes an array.

@@ -6,7 +6,9 @@
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;
 
-use hyperslab::{Array, Error, Region, Result, Selection, Shape, block_on};
+use hyperslab::{
+    Array, Error, Group, Node, Query, Region, Result, Selection, Session, Shape, block_on,
+};
 use hyperslab_sim::cell_value;
 use serde::Deserialize;
 
@@ -23,6 +25,50 @@ pub(crate) struct Asked {
     /// First and one past the last index of each dimension.
     #[serde(rename = "box")]
     sides: Vec<(u64, u64)>,
+}
+
+/// A query of a dataset by its name.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct NamedQuery {
+    dataset: String,
+    /// First and one past the last index of each dimension.
+    #[serde(rename = "box")]
+    sides: Vec<(u64, u64)>,
+}
+
+/// Runs queries of datasets below a group, one after another or as one; returns the time of all and
+/// the answers, one behind the other.
+pub(crate) fn run_named(
+    session: &Session,
+    group: &Group,
+    asked: &[NamedQuery],
+    together: bool,
+) -> Result<(Took, Vec<u8>)> {
+    let mut answers = Vec::new();
+    let clock = Clock::start();
+    if together {
+        let mut query = Query::new();
+        for asked in asked {
+            let array = dataset(group, &asked.dataset)?;
+            query = query.with(&array, Selection::region(&region(&asked.sides)?));
+        }
+        answers = block_on(session.read(&query))?;
+    } else {
+        for asked in asked {
+            let array = dataset(group, &asked.dataset)?;
+            let selection = Selection::region(&region(&asked.sides)?);
+            answers.push(block_on(array.read(&selection))?);
+        }
+    }
+    Ok((clock.stop(), answers.concat()))
+}
+
+fn dataset(group: &Group, path: &str) -> Result<Array> {
+    match block_on(group.node(path))? {
+        Node::Array(array) => Ok(array),
+        Node::Group(_) => Err(Error::invalid(format!("{path} is a group"))),
+    }
 }
 
 /// The cells that a query returned.
@@ -55,14 +101,14 @@ pub(crate) fn run(arrays: &[Array], asked: &[Asked]) -> Result<(Vec<Took>, Vec<A
 
 impl Asked {
     fn region(&self) -> Result<Region> {
-        let start: Vec<u64> = self.sides.iter().map(|side| side.0).collect();
-        let shape: Vec<u64> = self
-            .sides
-            .iter()
-            .map(|side| side.1.saturating_sub(side.0))
-            .collect();
-        Region::new(start, shape)
+        region(&self.sides)
     }
+}
+
+fn region(sides: &[(u64, u64)]) -> Result<Region> {
+    let start: Vec<u64> = sides.iter().map(|side| side.0).collect();
+    let shape = sides.iter().map(|side| side.1.saturating_sub(side.0));
+    Region::new(start, shape.collect::<Vec<u64>>())
 }
 
 impl Answered {

@@ -3,8 +3,8 @@
 use std::io::{BufRead, Write};
 
 use hyperslab::{
-    Array, ArraySpec, Compression, DataType, Error, FillValue, Region, Result, Selection, Session,
-    Shape, block_on,
+    Array, ArraySpec, Compression, DataType, Error, FillValue, Group, Hyperslab, Node, Region,
+    Result, Selection, Session, Shape, block_on,
 };
 use serde_json::{Value, json};
 
@@ -22,6 +22,7 @@ struct Worker {
     source: Option<Cells>,
     result: Option<Cells>,
     arrays: Vec<Array>,
+    group: Option<Group>,
     answers: Vec<Answered>,
 }
 
@@ -89,6 +90,32 @@ impl Worker {
                 let difference = self.read_cells()?.first_difference(&path)?;
                 Ok(json!({"equal": difference.is_none(), "first_difference": difference}))
             }
+            Request::Walk { url } => {
+                let clock = Clock::start();
+                let Node::Group(group) = block_on(self.session.open(&url))? else {
+                    return Err(Error::invalid(format!("{url} is no group")));
+                };
+                let nodes = block_on(group.walk())?;
+                let took = clock.stop();
+                let is_array = |(_, node): &&(String, Node)| matches!(node, Node::Array(_));
+                let datasets = nodes.iter().filter(is_array).count();
+                self.group = Some(group);
+                Ok(json!({"seconds": took.seconds(), "datasets": datasets}))
+            }
+            Request::QueryNames {
+                queries,
+                together,
+                path,
+            } => {
+                let group = self.group.as_ref();
+                let group = group.ok_or_else(|| Error::invalid("no file was walked"))?;
+                let (took, cells) = queries::run_named(&self.session, group, &queries, together)?;
+                let bytes = cells.len() as u64;
+                Cells::Fixed(cells).dump(&path)?;
+                Ok(took.answer(bytes))
+            }
+            Request::Describe { url } => self.describe(&url),
+            Request::Boxes { boxes, path } => self.read_boxes(&boxes, &path),
             Request::Release {} => {
                 self.result = None;
                 Ok(json!({}))
@@ -129,6 +156,58 @@ impl Worker {
             }
             Request::PlainCopy { bytes } => Ok(floors::copy_memory(bytes)?.answer(bytes)),
         }
+    }
+
+    fn describe(&self, url: &str) -> Result<Value> {
+        let root = block_on(self.session.open(url))?;
+        let mut nodes = match &root {
+            Node::Group(group) => block_on(group.walk())?,
+            Node::Array(_) => Vec::new(),
+        };
+        nodes.push((String::new(), root));
+        let describe = |node: &Node| match node {
+            Node::Group(group) => json!({"attributes": group.attributes()}),
+            Node::Array(array) => {
+                let meta = array.meta();
+                json!({
+                    "shape": &meta.shape[..],
+                    "data_type": meta.dtype.to_json(),
+                    "attributes": meta.attributes,
+                    "dimension_names": meta.dimension_names,
+                    "variable": meta.dtype.is_variable(),
+                })
+            }
+        };
+        let all = nodes
+            .iter()
+            .map(|(path, node)| (path.clone(), describe(node)));
+        Ok(Value::Object(all.collect()))
+    }
+
+    fn read_boxes(&self, boxes: &[Vec<[u64; 3]>], path: &str) -> Result<Value> {
+        let array = self.open()?;
+        let mut all = Vec::new();
+        for asked in boxes {
+            let mut start = Vec::new();
+            let mut stride = Vec::new();
+            let mut count = Vec::new();
+            for [first, stop, step] in asked {
+                start.push(*first);
+                stride.push((*step).max(1));
+                count.push(stop.saturating_sub(*first).div_ceil((*step).max(1)));
+            }
+            let block = vec![1; asked.len()];
+            let slab = Hyperslab::new(&start, &stride, &count, &block)?;
+            let selection = Selection::Hyperslab(slab);
+            let cells = match array.dtype().is_variable() {
+                true => Cells::Strings(block_on(array.read_strings(&selection))?),
+                false => Cells::Fixed(block_on(array.read(&selection))?),
+            };
+            all.extend_from_slice(&cells.to_bytes());
+        }
+        let bytes = all.len();
+        Cells::Fixed(all).dump(path)?;
+        Ok(json!({"bytes": bytes}))
     }
 
     fn open(&self) -> Result<&Array> {

@@ -17,6 +17,12 @@ MODULES = {
     "tiledb": "hsbench.peers.tiledb_",
     "hsds": "hsbench.peers.hsds_",
     "parquet": "hsbench.peers.parquet",
+    "h5py": "hsbench.peers.hdf5_",
+    "h5py+s3fs": "hsbench.peers.hdf5_",
+    "netCDF4": "hsbench.peers.hdf5_",
+    "PyTables": "hsbench.peers.hdf5_",
+    "kerchunk": "hsbench.peers.hdf5_",
+    "virtualizarr": "hsbench.peers.hdf5_",
 }
 
 # What a peer needs in the environment of its process before anything is imported.
@@ -72,6 +78,10 @@ class Peer(ABC):
     def write(self, array: Any, where: Where, cells: np.ndarray) -> None:
         """Writes cells. Timed."""
         raise NotImplementedError("this peer is only asked for boxes")
+
+    def walk(self, url: str) -> int:
+        """Opens a file and looks at every dataset; returns how many there are. Timed."""
+        raise NotImplementedError("this peer is not asked for a hierarchy")
 
     def result(self, cells: Any, data_type: Any) -> np.ndarray:
         """What `read` returned, as an array with one element per cell."""
