@@ -1,0 +1,180 @@
+"""HDF5 files that h5py writes, read in place: cells compared bit for bit with what h5py reads."""
+
+import json
+
+import h5py
+import hdf5plugin
+import numpy as np
+import pytest
+
+from conftest import random_cells, same_bits
+
+TYPES = [
+    "?", "i1", "<i2", ">i2", "<i4", ">i4", "<i8", ">i8", "u1", "<u2", ">u4", "<u8",
+    "<f2", ">f2", "<f4", ">f4", "<f8", ">f8", "<c8", ">c8", "<c16", "S1", "S7", "V5",
+    [("a", "<i4"), ("b", ">f8"), ("c", "S3")],
+]
+LIBVERS = ["earliest", "v108", "v110", "latest"]
+# Name: (maximal shape, chunks) of an array of (23, 17).
+INDEXES = {
+    "contiguous": (None, None),
+    "single": (None, (23, 17)),
+    "fixed": (None, (5, 4)),
+    "extensible": ((None, 17), (5, 4)),
+    "tree": ((None, None), (5, 4)),
+    "larger": ((40, 30), (5, 4)),
+}
+FILTERS = {
+    "deflate": dict(compression="gzip", compression_opts=4),
+    "shuffle": dict(shuffle=True, compression="gzip"),
+    "fletcher": dict(fletcher32=True),
+    "lzf": dict(compression="lzf", shuffle=True),
+    "scale": dict(scaleoffset=0),
+    "blosc": dict(hdf5plugin.Blosc(cname="zstd", shuffle=hdf5plugin.Blosc.BITSHUFFLE)),
+    "zstd": dict(hdf5plugin.Zstd()),
+    "lz4": dict(hdf5plugin.LZ4(nbytes=256)),
+    "bitshuffle": dict(hdf5plugin.Bitshuffle(cname="none")),
+    "bitshuffle-lz4": dict(hdf5plugin.Bitshuffle(cname="lz4")),
+    "bitshuffle-zstd": dict(hdf5plugin.Bitshuffle(cname="zstd")),
+    "all": dict(shuffle=True, compression="gzip", fletcher32=True),
+}
+SHAPE = (23, 17)
+
+
+def check(hyperslab, tmp_path, file, name, seed=0):
+    """All cells, and some boxes."""
+    with h5py.File(file) as opened:
+        expected = opened[name][()]
+    same_bits(hyperslab.get(f"{file}/{name}", tmp_path), expected)
+    rng = np.random.default_rng(seed)
+    for _ in range(3):
+        box = [sorted(rng.integers(0, side + 1, 2)) for side in expected.shape]
+        if any(start == stop for start, stop in box):
+            continue
+        text = ",".join(f"{start}:{stop}" for start, stop in box)
+        slices = tuple(slice(start, stop) for start, stop in box)
+        same_bits(hyperslab.get(f"{file}/{name}[{text}]", tmp_path), expected[slices])
+
+
+@pytest.mark.parametrize("libver", LIBVERS)
+def test_types_and_versions(hyperslab, tmp_path, libver):
+    file = tmp_path / "types.h5"
+    with h5py.File(file, "w", libver=libver) as opened:
+        for i, dtype in enumerate(TYPES):
+            cells = random_cells(dtype, SHAPE, i)
+            opened.create_dataset(f"plain/{i}", data=cells)
+            opened.create_dataset(f"chunked/{i}", data=cells, chunks=(6, 5), compression="gzip")
+    for i in range(len(TYPES)):
+        check(hyperslab, tmp_path, file, f"plain/{i}", i)
+        check(hyperslab, tmp_path, file, f"chunked/{i}", i)
+
+
+@pytest.mark.parametrize("libver", LIBVERS)
+@pytest.mark.parametrize("index", INDEXES)
+def test_indexes(hyperslab, tmp_path, libver, index):
+    file = tmp_path / "index.h5"
+    limits, chunks = INDEXES[index]
+    cells = random_cells("<i4", SHAPE, 1)
+    with h5py.File(file, "w", libver=libver) as opened:
+        plain = opened.create_dataset("plain", SHAPE, "<i4", maxshape=limits, chunks=chunks)
+        plain[...] = cells
+        if chunks:
+            packed = opened.create_dataset(
+                "packed", SHAPE, "<i4", maxshape=limits, chunks=chunks, compression="gzip", shuffle=True
+            )
+            packed[...] = cells
+            sparse = opened.create_dataset(
+                "sparse", SHAPE, "<i4", maxshape=limits, chunks=chunks, fillvalue=-7
+            )
+            sparse[3:9, 2:13] = cells[3:9, 2:13]
+    for name in ("plain", "packed", "sparse")[: 3 if chunks else 1]:
+        check(hyperslab, tmp_path, file, name)
+
+
+@pytest.mark.parametrize("name", FILTERS)
+@pytest.mark.parametrize("dtype", ["<i4", ">i2", "<u8"])
+def test_filters(hyperslab, tmp_path, name, dtype):
+    file = tmp_path / "filter.h5"
+    cells = (np.arange(23 * 17).reshape(SHAPE) % 57).astype(dtype)
+    with h5py.File(file, "w") as opened:
+        opened.create_dataset("a", data=cells, chunks=(8, 9), **FILTERS[name])
+    check(hyperslab, tmp_path, file, "a")
+
+
+def test_many_chunks(hyperslab, tmp_path):
+    """Enough chunks for trees of several levels and arrays of several blocks."""
+    file = tmp_path / "many.h5"
+    cells = np.arange(6000, dtype="<i4").reshape(60, 100)
+    for libver in ("earliest", "latest"):
+        for number, limits in enumerate([None, (None, 100), (None, None)]):
+            with h5py.File(file, "w", libver=libver) as opened:
+                opened.create_dataset("a", data=cells, chunks=(1, 2), maxshape=limits)
+                opened.create_dataset(
+                    "b", data=cells, chunks=(1, 2), maxshape=limits, compression="gzip"
+                )
+            check(hyperslab, tmp_path, file, "a", number)
+            check(hyperslab, tmp_path, file, "b", number)
+
+
+def test_groups_links_and_attributes(hyperslab, tmp_path):
+    for libver in LIBVERS:
+        file = tmp_path / f"groups-{libver}.h5"
+        with h5py.File(file, "w", libver=libver, track_order=libver == "latest") as opened:
+            opened["g/a"] = np.arange(5)
+            opened["g/soft"] = h5py.SoftLink("/g/a")
+            opened["g/near"] = h5py.SoftLink("a")
+            opened["hard"] = opened["g/a"]
+            opened["dangling"] = h5py.SoftLink("/nowhere")
+            opened["loop"] = opened["/"]
+            for i in range(100):
+                opened.create_group(f"many/group {i:03}")
+            attributes = opened["g/a"].attrs
+            attributes["text"] = "äö"
+            attributes["number"] = np.float32(0.5)
+            attributes["list"] = np.arange(6).reshape(2, 3)
+            attributes["yes"] = True
+            attributes["texts"] = ["a", "bc"]
+            for i in range(20):
+                opened["hard"].attrs[f"many {i}"] = i
+        for name in ("g/a", "g/soft", "g/near", "hard"):
+            same_bits(hyperslab.get(f"{file}/{name}", tmp_path), np.arange(5))
+        info = json.loads(hyperslab.run("info", f"{file}/hard", "--json"))
+        found = info["attributes"]
+        assert found["text"] == "äö" and found["number"] == 0.5 and found["yes"] is True
+        assert found["list"] == [[0, 1, 2], [3, 4, 5]] and found["texts"] == ["a", "bc"]
+        assert [found[f"many {i}"] for i in range(20)] == list(range(20))
+        names = hyperslab.run("ls", f"{file}/many").split("\n")
+        assert sum("group" in name for name in names) == 100
+        assert "near" in hyperslab.run("tree", file)
+
+
+def test_user_blocks_and_scalars(hyperslab, tmp_path):
+    file = tmp_path / "user.h5"
+    with h5py.File(file, "w", userblock_size=2048) as opened:
+        opened["a"] = np.arange(1000)
+        opened["scalar"] = np.float64(2.5)
+        opened.create_dataset("compact", data=np.arange(7, dtype=">u2"))
+        opened.create_dataset("filled", (4, 5), "<f4", fillvalue=np.nan)
+        opened["pairs"] = np.zeros((3, 2), dtype=np.dtype(("<i4", (2, 3))))
+    with open(file, "r+b") as raw:
+        raw.write(b"x" * 2048)
+    for name in ("a", "scalar", "compact", "filled"):
+        check(hyperslab, tmp_path, file, name)
+
+
+def test_damage_is_an_error(hyperslab, tmp_path):
+    file = tmp_path / "whole.h5"
+    with h5py.File(file, "w", libver="latest") as opened:
+        opened.create_dataset("a", data=np.arange(1000), chunks=(10,), compression="gzip")
+    whole = file.read_bytes()
+    cut = tmp_path / "cut.h5"
+    cut.write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(AssertionError, match="truncated"):
+        hyperslab.get(f"{cut}/a", tmp_path)
+    cut.write_bytes(b"no HDF5 at all" * 100)
+    with pytest.raises(AssertionError, match="not an HDF5 file"):
+        hyperslab.get(f"{cut}/a", tmp_path)
+    with pytest.raises(AssertionError, match="no \"b\""):
+        hyperslab.get(f"{file}/b", tmp_path)
+    with pytest.raises(AssertionError, match="read only"):
+        hyperslab.put(np.arange(1000), f"{file}/a", tmp_path)
