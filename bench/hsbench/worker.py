@@ -108,6 +108,11 @@ class Server:
         self.answers.clear()
         return {"checked": checked, "wrong": wrong}
 
+    def open_file(self, url: str) -> dict[str, Any]:
+        start = time.perf_counter()
+        self.peer.file(url)
+        return {"seconds": time.perf_counter() - start}
+
     def walk(self, url: str) -> dict[str, Any]:
         start = time.perf_counter()
         count = self.peer.walk(url)

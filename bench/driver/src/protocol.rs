@@ -38,6 +38,8 @@ pub(crate) enum Request {
     Dump { path: String },
     /// Compares what was read with a file, bit for bit.
     Verify { path: String },
+    /// Opens a file, and nothing in it. Timed.
+    OpenFile { url: String },
     /// Opens a file and looks at every dataset. Timed.
     Walk { url: String },
     /// Reads boxes of datasets of the file that was walked, opened by name, one after another or as

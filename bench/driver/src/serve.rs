@@ -90,6 +90,16 @@ impl Worker {
                 let difference = self.read_cells()?.first_difference(&path)?;
                 Ok(json!({"equal": difference.is_none(), "first_difference": difference}))
             }
+            Request::OpenFile { url } => {
+                let clock = Clock::start();
+                let opened = block_on(self.session.open(&url))?;
+                let took = clock.stop();
+                let Node::Group(group) = opened else {
+                    return Err(Error::invalid(format!("{url} is no group")));
+                };
+                self.group = Some(group);
+                Ok(took.answer(0))
+            }
             Request::Walk { url } => {
                 let clock = Clock::start();
                 let Node::Group(group) = block_on(self.session.open(&url))? else {

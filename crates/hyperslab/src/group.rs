@@ -241,16 +241,26 @@ impl Group {
         let mut found: Vec<(String, Node)> = Vec::new();
         let mut groups = vec![(String::new(), self.clone())];
         let mut seen = std::collections::HashSet::new();
-        while let Some((path, group)) = groups.pop() {
-            for (name, node) in group.children().await? {
-                let path = format::join(&path, &name);
-                if let Node::Group(below) = &node
-                    && let Some(file) = &below.0.file
-                    && seen.insert((below.0.location.bare_root().to_owned(), file.address))
-                {
-                    groups.push((path.clone(), below.clone()));
+        while !groups.is_empty() {
+            // A level at a time, so that the depth counts and not the number of groups.
+            let level = std::mem::take(&mut groups).into_iter();
+            let listed = level.map(|(path, group)| async move {
+                let children = group.children().await;
+                children.map(|children| (path, children))
+            });
+            let mut listed = stream::iter(listed).buffered(CONCURRENT);
+            while let Some(children) = listed.next().await {
+                let (path, children) = children?;
+                for (name, node) in children {
+                    let path = format::join(&path, &name);
+                    if let Node::Group(below) = &node
+                        && let Some(file) = &below.0.file
+                        && seen.insert((below.0.location.bare_root().to_owned(), file.address))
+                    {
+                        groups.push((path.clone(), below.clone()));
+                    }
+                    found.push((path, node));
                 }
-                found.push((path, node));
             }
         }
         found.sort_by(|a, b| a.0.cmp(&b.0));

@@ -20,11 +20,13 @@ use crate::{Error, ErrorKind, Result};
 /// Bytes that are fetched before anything is known.
 const FIRST: u64 = 4 * BLOCK;
 /// Blocks this near to each other are fetched with what lies between.
-const NEAR: u64 = 8 * BLOCK;
+const NEAR: u64 = 4 * BLOCK;
 /// What is missed after many round trips probably goes on: so much more is fetched at most.
 const MOST_AHEAD: u64 = 64 * BLOCK;
+/// So many places are few enough that what is missed is probably one chain.
+const FEW: usize = 4;
 /// Requests for metadata at a time.
-const CONCURRENT: usize = 64;
+const CONCURRENT: usize = 128;
 /// Bytes of a file's metadata that are kept between questions.
 const MOST_KEPT: u64 = 256 << 20;
 /// Links that are followed for one path.
@@ -210,9 +212,16 @@ impl File {
 
     /// Fetches ranges that were missed.
     async fn fetch(&self, missed: Vec<Range<u64>>) -> Result<()> {
-        let ahead = self.ahead.load(Ordering::Relaxed);
-        self.ahead
-            .store((2 * ahead).clamp(BLOCK, MOST_AHEAD), Ordering::Relaxed);
+        // Many at a time are many places, each of them short.
+        let ahead = match missed.len() <= FEW {
+            true => {
+                let ahead = self.ahead.load(Ordering::Relaxed);
+                let next = (2 * ahead).clamp(BLOCK, MOST_AHEAD);
+                self.ahead.store(next, Ordering::Relaxed);
+                ahead
+            }
+            false => 0,
+        };
         let ranges = widened(missed, ahead, self.size());
         stream::iter(ranges.into_iter().map(|range| self.fetch_one(range)))
             .buffer_unordered(CONCURRENT)
