@@ -20,8 +20,9 @@ use crate::mosaic::{Home, Mosaic};
 use crate::session::OpenStore;
 use crate::{Array, Error, Node, Result, Session};
 
-/// Pieces of a local file that a core takes at a time.
-const LOCAL: u64 = 16;
+/// Bytes of a local file that a core takes at a time, in pieces of at most so many.
+const LOCAL: u64 = 4 << 20;
+const MOST_LOCAL: u64 = 64;
 /// Pieces of a remote file that are planned together, at most.
 const REMOTE: u64 = 4096;
 /// They have this share of the memory that reads may use.
@@ -399,7 +400,7 @@ pub(crate) fn together(session: &Session, open: &OpenStore, meta: &ArrayMeta) ->
     let cell = meta.dtype.cell_bytes().unwrap_or(1);
     let unit = meta.chunk_shape.num_cells().saturating_mul(cell);
     let pieces = match open.lazy {
-        true => LOCAL,
+        true => (LOCAL / unit.max(1)).clamp(1, MOST_LOCAL),
         false => (session.options().memory / SHARE / unit.max(1)).clamp(1, REMOTE),
     };
     pieces as usize

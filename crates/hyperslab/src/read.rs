@@ -8,10 +8,11 @@
 use std::sync::Arc;
 
 use futures::future::{try_join, try_join_all};
-use futures::{StreamExt, TryStreamExt, stream};
+use futures::{FutureExt, StreamExt, TryStreamExt, stream};
 use hyperslab_format::ObjectPieces;
 use hyperslab_index::Selection;
 use hyperslab_plan::Method;
+use hyperslab_store::blocking_here;
 
 use crate::array::{Array, State};
 use crate::deliver::{deliver, deliver_all, prepare};
@@ -55,6 +56,9 @@ pub(crate) async fn run(session: &Session, jobs: Vec<Job>) -> Result<()> {
         )),
     }
 }
+
+/// Reads of at most so many bytes of one local file are done where they are asked for.
+const SMALL: u64 = 128 << 10;
 
 /// Objects that are planned together; a query with more is planned in several steps.
 const BATCH: usize = 4096;
@@ -118,6 +122,12 @@ async fn run_files(session: &Session, job: &Arc<Job>) -> Result<()> {
             return Ok(());
         }
         let flight = job.array.flight_bytes(&job.state, &batch[0]);
+        if let [object] = &batch[..]
+            && let Some(done) = read_here(job, object)
+        {
+            done?;
+            continue;
+        }
         let job = job.clone();
         lanes::run(session, batch, flight, move |object| {
             let job = job.clone();
@@ -131,6 +141,30 @@ async fn run_files(session: &Session, job: &Arc<Job>) -> Result<()> {
         })
         .await?;
     }
+}
+
+/// Reads a few cells of one local file where it is called: handing them to another thread would take
+/// longer. `None` if they are many, or if that would have to wait.
+fn read_here(job: &Arc<Job>, object: &ObjectPieces) -> Option<Result<()>> {
+    let cells: u64 = object
+        .pieces
+        .iter()
+        .map(|piece| piece.part.num_cells())
+        .sum();
+    let unit = job.state.unit_bytes() as u64;
+    let bytes = match job.state.has_raw_units() {
+        true => cells.saturating_mul(job.state.cell as u64),
+        false => unit.saturating_mul(object.pieces.len() as u64),
+    };
+    if bytes > SMALL {
+        return None;
+    }
+    let read = async {
+        let fetched = job.array.fetch_file(&job.state, &object.key).await?;
+        deliver(job, &object.pieces, &prepare(&job.state, fetched)?)
+    };
+    let done = blocking_here(|| read.now_or_never())?;
+    Some(done.map_err(job.array.name_chunk(object)))
 }
 
 /// Plans objects of remote stores together, and starts to read them.
