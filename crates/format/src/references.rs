@@ -218,7 +218,11 @@ mod tests {
             let references = References::from_json(file).unwrap();
             let group = references.get(".zgroup");
             assert!(matches!(group, Some(Reference::Inline(_))), "{group:?}");
-            assert_eq!(references.get("a/0"), Some(&Reference::Range(0, 10..30)));
+            let Some(Reference::Range(number, range)) = references.get("a/0") else {
+                panic!("not a range")
+            };
+            assert_eq!(references.object(*number), Some("s3://b/x"));
+            assert_eq!(*range, 10..30);
         }
         let references = References::from_json(new).unwrap();
         let bytes = Bytes::from_static(&[1, 2]);
