@@ -12,10 +12,11 @@ import subprocess
 import sys
 import tempfile
 import urllib.request
+from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any
 
-from .harness import BENCH, ROOT, Unusable
+from .harness import BENCH, ROOT, Report, Unusable
 from .peers import ENVIRONMENT, OWN_PYTHON
 
 DRIVER = ROOT / "target" / "release" / "hyperslab-bench"
@@ -90,6 +91,23 @@ class Worker:
 
     def __exit__(self, *_: object) -> None:
         self.stop()
+
+
+def able(
+    report: Report, system: str, what: str, attempt: Callable[[], float]
+) -> Callable[[], float | None]:
+    """An attempt whose failure leaves a peer out, with a note. Ours must not fail."""
+
+    def guarded() -> float | None:
+        try:
+            return attempt()
+        except Failed as reason:
+            if system == "hyperslab":
+                raise Unusable(f"hyperslab fails at {what}: {reason}") from reason
+            report.note(f"{system} cannot do {what}: {reason}")
+            return None
+
+    return guarded
 
 
 def cargo(*arguments: str) -> None:

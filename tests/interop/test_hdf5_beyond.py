@@ -207,6 +207,26 @@ def test_trees_and_links_that_lead_in_a_circle(hyperslab, tmp_path):
     fails(hyperslab, tmp_path, f"{file}/a")
 
 
+def test_raw_chunks_of_another_size_are_an_error(hyperslab, tmp_path):
+    """Never the bytes that happen to lie behind them."""
+    file = tmp_path / "sizes.h5"
+    with h5py.File(file, "w") as opened:
+        opened.create_dataset("a", data=np.arange(100, dtype="<i4"), chunks=(50,))
+    raw = bytearray(file.read_bytes())
+    at = raw.index(b"TREE\x01\x00") + 24
+    assert raw[at : at + 4] == struct.pack("<I", 200)
+    raw[at : at + 4] = struct.pack("<I", 100)
+    file.write_bytes(raw)
+    fails(hyperslab, tmp_path, f"{file}/a")
+    (tmp_path / "raw.bin").write_bytes(bytes(1000))
+    meta = {"zarr_format": 2, "shape": [8], "chunks": [4], "dtype": "<i4", "fill_value": 0,
+            "order": "C", "filters": None, "compressor": None}
+    refs = {".zgroup": {"zarr_format": 2}, "a/.zarray": meta, "a/0": ["raw.bin", 0, 12]}
+    references = tmp_path / "refs.json"
+    references.write_text(json.dumps({"version": 1, "refs": refs}))
+    fails(hyperslab, tmp_path, f"{references}/a")
+
+
 def test_filters_that_are_not_known_or_lie(hyperslab, tmp_path):
     file = tmp_path / "filters.h5"
     with h5py.File(file, "w") as opened:

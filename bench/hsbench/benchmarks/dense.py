@@ -24,7 +24,7 @@ import obstore
 
 from ..harness import FAR, MORE, NEAR, OUT, Report, Settings, Spread, Unusable, interleave
 from ..machine import warm_memory
-from ..process import BUCKET, Failed, Simulator, Worker, build_driver, ours, peer
+from ..process import BUCKET, Simulator, Worker, able, build_driver, ours, peer
 
 OURS = "hyperslab"
 PEERS = ("tensorstore", "zarr-python", "zarr-python-64", "zarr+zarrs")
@@ -170,24 +170,10 @@ class Bench:
             raise Unusable(f"{system} read other cells than were written ({name} on {place}).")
         return seconds
 
-    def able(self, system: str, what: str, attempt: Callable[[], float]) -> Callable[[], float | None]:
-        """An attempt whose failure leaves a peer out, with a note. Ours must not fail."""
-
-        def guarded() -> float | None:
-            try:
-                return attempt()
-            except Failed as reason:
-                if system == OURS:
-                    raise Unusable(f"hyperslab fails at {what}: {reason}") from reason
-                self.report.note(f"{system} cannot do {what}: {reason}")
-                return None
-
-        return guarded
-
     def reads(self, place: str, layout: Layout, name: str) -> dict[str, Spread]:
         what = f"read {layout} {place}"
         systems = {
-            system: self.able(system, what, lambda s=system: self.read_once(s, place, name))
+            system: able(self.report, system, what, lambda s=system: self.read_once(s, place, name))
             for system in self.workers
         }
         if place == "disk":
@@ -226,7 +212,7 @@ class Bench:
             return seconds
 
         systems: dict[str, Callable[[], float | None]] = {
-            system: self.able(system, what, lambda s=system: one(s)) for system in self.workers
+            system: able(self.report, system, what, lambda s=system: one(s)) for system in self.workers
         }
         if place == "disk":
             systems["plain"] = plain

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,7 +21,7 @@ import numpy as np
 
 from ..harness import OUT, Report, Settings, Unusable, interleave
 from ..machine import warm_memory
-from ..process import Failed, Worker, build_driver, ours, peer
+from ..process import Worker, able, build_driver, ours, peer
 from .dense import make_cells
 
 OURS = "hyperslab"
@@ -124,18 +123,6 @@ class Bench:
             return str(self.folder / "cells.zarr")
         return str(folder / "file.h5" / "cells")
 
-    def able(self, system: str, what: str, attempt: Callable[[], float]) -> Callable[[], float | None]:
-        def guarded() -> float | None:
-            try:
-                return attempt()
-            except Failed as reason:
-                if system == OURS:
-                    raise Unusable(f"hyperslab fails at {what}: {reason}") from reason
-                self.report.note(f"{system} cannot do {what}: {reason}")
-                return None
-
-        return guarded
-
     def whole(self, kind: Kind) -> None:
         folder = self.write(kind, 512 if self.side > 4096 else 256)
         what = f"read {kind.name}"
@@ -153,7 +140,7 @@ class Bench:
             return seconds
 
         systems = {
-            system: self.able(system, what, lambda s=system: one(s))
+            system: able(self.report, system, what, lambda s=system: one(s))
             for system in self.workers
             if system != "tensorstore" or kind.codecs
         }
@@ -198,7 +185,7 @@ class Bench:
             return seconds
 
         systems = {
-            system: self.able(system, what, lambda s=system: one(s))
+            system: able(self.report, system, what, lambda s=system: one(s))
             for system in self.workers
             if system != "tensorstore" or kind.codecs
         }

@@ -1,7 +1,7 @@
 //! Resolvers: from a selection to the pieces of objects that hold its cells.
 //!
 //! This is the seam between formats and the engine: whatever stores cells (plain chunks, shards,
-//! later HDF5 files, replicas, packs) answers the one question of where the bytes are, and nothing
+//! HDF5 files, reference files, later replicas and packs) answers the one question of where the bytes are, and nothing
 //! above knows the difference. Invariant: the pieces of a selection hold each selected cell exactly
 //! once, and every object is named once.
 

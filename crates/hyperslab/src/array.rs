@@ -148,10 +148,11 @@ impl State {
         self.seen_bytes.store(mean, Ordering::Relaxed);
     }
 
-    /// True if a range of an object has as many bytes as the cells of a unit. What a file says of its
-    /// own units has been looked at before, and the last one of a contiguous dataset is shorter.
+    /// True if a range of an object has as many bytes as the cells of a unit. The last unit of a
+    /// contiguous dataset, which nobody wrote as such, is shorter.
     pub(crate) fn is_unit(&self, range: &Range<u64>) -> bool {
-        self.file.is_some() || range.end - range.start == self.unit_bytes() as u64
+        let (bytes, unit) = (range.end - range.start, self.unit_bytes() as u64);
+        bytes == unit || (self.meta.has_free_layout() && bytes < unit)
     }
 
     /// Bytes of a decoded unit.

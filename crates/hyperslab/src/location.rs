@@ -100,11 +100,16 @@ impl Location {
             root,
             path: String::new(),
         };
-        if name.contains("://") {
-            return vec![at(name.to_owned())];
-        }
         let (base, query) = split_query(&self.root);
         let is_local = !base.contains("://");
+        if name.contains("://") {
+            // What somebody put into a bucket must not choose files of this machine.
+            let leads_home = name.starts_with("file:") && !is_local && !base.starts_with("file:");
+            return match leads_home {
+                true => Vec::new(),
+                false => vec![at(name.to_owned())],
+            };
+        }
         let folder = self
             .folder()
             .map(|(folder, _)| split_query(&folder).0.to_owned());
@@ -248,6 +253,7 @@ mod tests {
         assert_eq!(beside("s3://b/d/x.h5", "/home/me/y.h5"), ["s3://b/d/y.h5"]);
         assert_eq!(beside("/d/x.h5", "sub/y.h5"), ["/d/sub/y.h5", "sub/y.h5"]);
         assert_eq!(beside("/d/x.h5", "/e/y.h5"), ["/e/y.h5", "/d/y.h5"]);
+        assert!(beside("s3://b/d/x.h5", "file:///e/y.h5").is_empty());
     }
 
     #[test]

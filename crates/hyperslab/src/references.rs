@@ -143,13 +143,7 @@ impl Session {
 fn place(location: &Location, url: &str) -> Result<(String, String)> {
     // fsspec writes local files with a scheme of its own.
     let url = url.strip_prefix("local://").unwrap_or(url);
-    let found = match url.contains("://") || url.starts_with('/') {
-        true => Some(Location {
-            root: url.to_owned(),
-            path: String::new(),
-        }),
-        false => location.beside(url).into_iter().next(),
-    };
+    let found = location.beside(url).into_iter().next();
     found
         .and_then(|found| found.folder())
         .ok_or_else(|| Error::data(format!("{url:?} names no object")))

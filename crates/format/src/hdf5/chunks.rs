@@ -190,7 +190,7 @@ pub(crate) fn read(
             };
             numbered(grid, vec![element])
         }
-        ChunkIndex::Implicit => implicit(grid, address)?,
+        ChunkIndex::Implicit => implicit(context, grid, address)?,
         ChunkIndex::FixedArray => numbered(grid, arrays::fixed(context, address)?),
         ChunkIndex::ExtensibleArray => {
             let end = grid.numbering().end(&grid.counts()).unwrap_or(0);
@@ -218,7 +218,7 @@ fn numbered(grid: &Grid, elements: Vec<Element>) -> Vec<Chunk> {
 }
 
 /// Chunks one after another.
-fn implicit(grid: &Grid, address: u64) -> Result<Vec<Chunk>> {
+fn implicit(context: &Context<'_>, grid: &Grid, address: u64) -> Result<Vec<Chunk>> {
     let numbering = grid.numbering();
     let Some(end) = numbering.end(&grid.counts()) else {
         return Ok(Vec::new());
@@ -227,7 +227,7 @@ fn implicit(grid: &Grid, address: u64) -> Result<Vec<Chunk>> {
     let bytes = end
         .checked_mul(grid.plain)
         .and_then(|bytes| bytes.checked_add(address));
-    if bytes.is_none() {
+    if bytes.is_none_or(|bytes| bytes > context.blocks.file_size()) {
         return Err(Error::data("chunks lie beyond the end of the file"));
     }
     let elements = (0..end).map(|number| Element {

@@ -47,6 +47,23 @@ pub(crate) struct Message {
     pub(crate) address: u64,
 }
 
+/// The message that a cursor has come to, behind its kind, flags and length.
+fn taken(
+    cursor: &mut Cursor<'_>,
+    bytes: &Bytes,
+    address: u64,
+    (kind, flags, length): (u16, u8, usize),
+) -> Result<Raw> {
+    let at = cursor.position();
+    cursor.skip(length)?;
+    Ok(Raw {
+        kind,
+        flags,
+        data: bytes.slice(at..at + length),
+        address: address + at as u64,
+    })
+}
+
 /// All messages of an object, in their order.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Header {
@@ -142,14 +159,7 @@ impl<'a> Context<'a> {
             let length = usize::from(cursor.u16()?);
             let flags = cursor.u8()?;
             cursor.skip(3)?;
-            let at = cursor.position();
-            cursor.skip(length)?;
-            let message = Raw {
-                kind,
-                flags,
-                data: bytes.slice(at..at + length),
-                address: address + at as u64,
-            };
+            let message = taken(&mut cursor, &bytes, address, (kind, flags, length))?;
             self.keep(message, &mut messages, queue)?;
         }
         Ok(messages)
@@ -216,14 +226,7 @@ impl<'a> Context<'a> {
             let length = usize::from(cursor.u16()?);
             let flags = cursor.u8()?;
             cursor.skip(prefix - 4)?;
-            let at = cursor.position();
-            cursor.skip(length)?;
-            let message = Raw {
-                kind,
-                flags,
-                data: bytes.slice(at..at + length),
-                address: address + at as u64,
-            };
+            let message = taken(&mut cursor, &bytes, address, (kind, flags, length))?;
             self.keep(message, &mut messages, queue)?;
         }
         Ok(messages)
