@@ -29,13 +29,13 @@ struct Inner {
     views: Mutex<Option<usize>>,
     /// Tells of views that came back.
     returned: Condvar,
-    /// Keeps an owned buffer alive for as long as anyone holds the canvas.
-    _owned: Option<Owned>,
+    /// Keeps an owned buffer alive for as long as anyone holds the canvas, or until it is taken out.
+    owned: Mutex<Option<Owned>>,
 }
 
 /// An owned buffer whose content is only reached through the canvas' pointer.
 #[derive(Debug)]
-struct Owned(#[allow(dead_code)] *mut [u8]);
+struct Owned(*mut [u8]);
 
 // SAFETY: the pointer is only dereferenced through `Access`, under the rules above; `u8` has no
 // thread affinity.
@@ -95,7 +95,7 @@ impl Canvas {
             gate: RwLock::new(true),
             views: Mutex::new(Some(0)),
             returned: Condvar::new(),
-            _owned: owned,
+            owned: Mutex::new(owned),
         }))
     }
 
@@ -152,26 +152,20 @@ impl Canvas {
         *waited.unwrap_or_else(PoisonError::into_inner) = None;
     }
 
-    /// Takes the content of an owned canvas out. All tasks must be done; the gate is closed first.
+    /// Takes the content of an owned canvas out. All tasks must be done; the gate is closed first. It
+    /// is never copied: a worker that has just finished may hold the canvas for a moment longer.
     pub(crate) fn into_vec(self) -> Vec<u8> {
         self.close();
-        // SAFETY: the gate is closed, so nobody touches the buffer any more; the allocation lives
-        // as long as `self.0`. The content moves out if this is the last holder and is copied
-        // otherwise.
-        match Arc::try_unwrap(self.0) {
-            Ok(mut inner) => match inner._owned.take() {
-                Some(owned) => {
-                    let raw = owned.0;
-                    std::mem::forget(owned);
-                    // SAFETY: `raw` came from `Box::into_raw` and its `Owned` was forgotten.
-                    unsafe { Box::from_raw(raw) }.into_vec()
-                }
-                None => Vec::new(),
-            },
-            Err(shared) => {
-                // SAFETY: as above; the buffer is valid for `len` bytes and initialised.
-                unsafe { std::slice::from_raw_parts(shared.pointer, shared.len) }.to_vec()
+        let mut owned = self.0.owned.lock().unwrap_or_else(PoisonError::into_inner);
+        match owned.take() {
+            Some(owned) => {
+                let raw = owned.0;
+                std::mem::forget(owned);
+                // SAFETY: `raw` came from `Box::into_raw`, and its `Owned` was forgotten. Other
+                // holders of the canvas never touch the buffer again: the gate is closed.
+                unsafe { Box::from_raw(raw) }.into_vec()
             }
+            None => Vec::new(),
         }
     }
 }
@@ -277,6 +271,20 @@ mod tests {
         };
         assert!(late.access().is_none());
         assert_eq!(buffer, [0, 0, 1, 2, 0, 0, 0, 0]);
+    }
+
+    #[test]
+    fn the_content_moves_out_whoever_holds_the_canvas() {
+        let canvas = Canvas::owned(1 << 16);
+        let late = canvas.clone();
+        assert!(canvas.access().unwrap().put(3, &[9]));
+        let place = canvas.0.pointer;
+        let cells = canvas.into_vec();
+        assert_eq!(cells.as_ptr(), place);
+        assert_eq!((cells.len(), cells[3]), (1 << 16, 9));
+        assert!(late.access().is_none());
+        assert!(late.view().is_none());
+        assert!(late.into_vec().is_empty());
     }
 
     #[test]
