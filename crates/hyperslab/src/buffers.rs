@@ -80,7 +80,11 @@ pub(crate) fn lend(buffer: Vec<u8>) -> Bytes {
 /// A page of memory, and of the kernel's cache of files.
 const PAGE: usize = 4096;
 
-/// A place for bytes of files, half a page off the page boundaries of the file.
+/// Nearer places in their pages than this make a copy slow.
+const APART: usize = 256;
+
+/// A place for bytes of files, away from the places in their pages of where they come from and where
+/// they go.
 ///
 /// Where source and destination lie less than 32 bytes apart in their pages, processors take the
 /// one for the other and copy at a third of their speed; that is just where large allocations lie,
@@ -99,8 +103,15 @@ impl Landing {
         }
     }
 
-    /// Fills the place with `len` bytes from `offset` on.
-    pub(crate) fn read(&mut self, body: &Body, offset: u64, len: usize) -> Result<()> {
+    /// Fills the place with `len` bytes from `offset` on, which are then copied to the address `to`,
+    /// if that is known.
+    pub(crate) fn read(
+        &mut self,
+        body: &Body,
+        offset: u64,
+        len: usize,
+        to: Option<usize>,
+    ) -> Result<()> {
         // What was in a buffer that only grows is overwritten: no time goes into zeroing it.
         if self.buffer.len() < len + 2 * PAGE {
             self.buffer.resize(len + 2 * PAGE, 0);
@@ -109,7 +120,7 @@ impl Landing {
             Body::File { range, .. } => range.start + offset,
             Body::Memory(_) => 0,
         };
-        let shift = (in_file as usize + PAGE / 2) % PAGE;
+        let shift = place(in_file as usize, to);
         let from = self.buffer.as_ptr().align_offset(PAGE).min(PAGE) + shift;
         self.held = from..from + len;
         body.read_at(offset, &mut self.buffer[self.held.clone()])
@@ -121,9 +132,40 @@ impl Landing {
     }
 }
 
+/// Where in its page a buffer between two others begins.
+fn place(from: usize, to: Option<usize>) -> usize {
+    let far = |place: usize| {
+        to.is_none_or(|to| {
+            let ahead = (place + PAGE - to % PAGE) % PAGE;
+            ahead.min(PAGE - ahead) >= APART
+        })
+    };
+    let half = (from + PAGE / 2) % PAGE;
+    match far(half) {
+        true => half,
+        false => (from + PAGE / 4) % PAGE,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_landing_lies_away_from_both_its_neighbours() {
+        let distance = |a: usize, b: usize| {
+            let ahead = (a + 2 * PAGE - b % PAGE) % PAGE;
+            ahead.min(PAGE - ahead)
+        };
+        for from in (0..PAGE).step_by(61) {
+            assert!(distance(place(from, None), from) >= APART);
+            for to in (0..3 * PAGE).step_by(59) {
+                let place = place(from, Some(to));
+                assert!(distance(place, from) >= APART, "{from} {to}");
+                assert!(distance(place, to) >= APART, "{from} {to}");
+            }
+        }
+    }
 
     #[test]
     fn a_lent_buffer_lives_as_long_as_its_slices() {
@@ -161,12 +203,12 @@ mod tests {
         };
         let mut landing = Landing::new();
         for (offset, len) in [(0, 10), (5000, 40_000), (37, 0), (4095, 4096)] {
-            landing.read(&body, offset as u64, len).unwrap();
+            landing.read(&body, offset as u64, len, None).unwrap();
             assert_eq!(landing.bytes(), &cells[100 + offset..100 + offset + len]);
             let apart = landing.bytes().as_ptr().addr() as isize - (100 + offset) as isize;
             assert_eq!(apart.rem_euclid(PAGE as isize), PAGE as isize / 2);
         }
-        assert!(landing.read(&body, 49_000, 1000).is_err());
+        assert!(landing.read(&body, 49_000, 1000, None).is_err());
     }
 
     #[test]

@@ -202,7 +202,7 @@ fn decode_unit(
                 &segments[0][range.start as usize..range.end as usize]
             }
             other => {
-                encoded.read(other, range.start, len)?;
+                encoded.read(other, range.start, len, None)?;
                 encoded.bytes()
             }
         };

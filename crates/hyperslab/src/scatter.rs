@@ -393,7 +393,8 @@ impl<'a> PieceReader<'a> {
                 let ahead = if near { WINDOW } else { out.len().min(WINDOW) };
                 let len = ahead.min((file.len() - offset) as usize);
                 self.held = 0..0;
-                self.window.read(file, offset, len)?;
+                let to = out.as_ptr().addr();
+                self.window.read(file, offset, len, Some(to))?;
                 self.held = offset..offset + len as u64;
             }
             let from = (offset - self.held.start) as usize;
