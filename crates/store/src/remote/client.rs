@@ -13,6 +13,7 @@ use object_store::ObjectStore;
 use object_store::list::PaginatedListStore;
 use tokio::sync::OnceCell;
 
+use super::whole::Whole;
 use crate::location::StoreKind;
 use crate::{LimitHandle, Result, aws, azure, google, lock, web};
 
@@ -62,6 +63,8 @@ pub(super) struct Client {
     bucket_seen: AtomicBool,
     /// The server answers a byte range with the whole object.
     ignores_ranges: AtomicBool,
+    /// The object that was last read whole for that.
+    held: Mutex<Option<Whole>>,
 }
 
 impl Client {
@@ -78,6 +81,7 @@ impl Client {
             handles: OnceCell::new_with(handles),
             bucket_seen: AtomicBool::new(false),
             ignores_ranges: AtomicBool::new(false),
+            held: Mutex::new(None),
         })
     }
 
@@ -109,6 +113,14 @@ impl Client {
 
     pub(super) fn note_ignored_range(&self) {
         self.ignores_ranges.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn held(&self) -> Option<Whole> {
+        lock(&self.held).clone()
+    }
+
+    pub(super) fn hold(&self, whole: Whole) {
+        *lock(&self.held) = Some(whole);
     }
 }
 

@@ -15,6 +15,7 @@ mod connection;
 mod failure;
 mod read;
 mod transport;
+mod whole;
 
 pub(crate) use bucket::Bucket;
 pub(crate) use client::{Backend, Handles, Spec, identity, limit};

@@ -13,11 +13,8 @@ use crate::location::StoreKind;
 use crate::traits::{check_order, resolve_range, too_short};
 use crate::{Body, Error, ErrorKind, Get, GetRange, Got, Meta, Result};
 
-/// The largest object that is read whole because its server ignores byte ranges.
-const MAX_WHOLE_READ: u64 = 256 << 20;
-
 /// What a read yields before it becomes a [`Got`].
-type Parts = (Meta, Range<u64>, Vec<Bytes>);
+pub(super) type Parts = (Meta, Range<u64>, Vec<Bytes>);
 
 impl Bucket {
     /// Reads an object, or a range of it.
@@ -36,7 +33,7 @@ impl Bucket {
     }
 
     /// Reads with `options`, whose range is not empty; `None` if the object is unchanged.
-    async fn read(
+    pub(super) async fn read(
         &self,
         key: &str,
         options: GetOptions,
@@ -148,7 +145,7 @@ impl Bucket {
         }
     }
 
-    fn got(&self, key: &str, options: &Get, parts: Option<Parts>) -> Result<Got> {
+    pub(super) fn got(&self, key: &str, options: &Get, parts: Option<Parts>) -> Result<Got> {
         let Some((meta, range, segments)) = parts else {
             return Ok(Got::unchanged(unchanged(options)));
         };
@@ -169,35 +166,6 @@ impl Bucket {
             meta,
             range,
             body: Body::Memory(segments),
-            not_modified: false,
-        })
-    }
-
-    /// For servers that ignore byte ranges: reads the object whole and takes the range out.
-    async fn fetch_whole(&self, key: &str, options: &Get) -> Result<Got> {
-        let parts = match self.read(key, conditions(options), MAX_WHOLE_READ).await {
-            Ok(Some(parts)) => parts,
-            Ok(None) => return Ok(Got::unchanged(unchanged(options))),
-            Err((e, _)) => return Err(e),
-        };
-        if parts.0.size > MAX_WHOLE_READ {
-            return Err(Error::invalid(format!(
-                "{} has {} bytes, and its server cannot read a part of it",
-                self.name(key),
-                parts.0.size
-            ))
-            .with_hint("use a web server that supports range requests"));
-        }
-        let whole = self.got(key, &Get::default(), Some(parts))?;
-        let range = resolve_range(options.range.as_ref(), whole.meta.size, || self.name(key))?;
-        let bytes = whole
-            .body
-            .into_bytes()?
-            .slice(range.start as usize..range.end as usize);
-        Ok(Got {
-            meta: whole.meta,
-            range,
-            body: bytes.into(),
             not_modified: false,
         })
     }
@@ -254,7 +222,7 @@ impl Bucket {
     }
 }
 
-fn conditions(options: &Get) -> GetOptions {
+pub(super) fn conditions(options: &Get) -> GetOptions {
     GetOptions {
         if_match: options.if_match.clone(),
         if_none_match: options.if_none_match.clone(),
@@ -263,7 +231,7 @@ fn conditions(options: &Get) -> GetOptions {
 }
 
 /// What is known of an object whose ETag is still the caller's: a 304 has no size.
-fn unchanged(options: &Get) -> Meta {
+pub(super) fn unchanged(options: &Get) -> Meta {
     Meta {
         size: 0,
         etag: options.if_none_match.clone(),

@@ -61,9 +61,14 @@ impl Child {
         format!("http://127.0.0.1:{}", self.port)
     }
 
+    /// All that it has said.
+    pub(super) fn whole_log(&self) -> String {
+        std::fs::read_to_string(log_path(self.folder.path())).unwrap_or_default()
+    }
+
     /// The end of its log.
     pub fn log(&self) -> String {
-        let text = std::fs::read_to_string(log_path(self.folder.path())).unwrap_or_default();
+        let text = self.whole_log();
         let lines: Vec<&str> = text.lines().collect();
         lines[lines.len().saturating_sub(40)..].join("\n")
     }

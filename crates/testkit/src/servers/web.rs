@@ -40,6 +40,12 @@ impl WebServer {
     pub fn url(&self) -> String {
         self.child.endpoint()
     }
+
+    /// How often it has sent the file at `path`, as opposed to saying that it is the same.
+    pub fn sent(&self, path: &str) -> usize {
+        let line = format!("\"GET {path} HTTP/1.1\" 200");
+        self.child.whole_log().matches(&line).count()
+    }
 }
 
 /// Python from the search path.

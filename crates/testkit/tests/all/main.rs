@@ -11,6 +11,7 @@ mod disk_full;
 mod failing_cloud;
 mod faults;
 mod function;
+mod hdf5;
 mod kill;
 mod oracle;
 mod profile;
