@@ -178,3 +178,60 @@ def test_damage_is_an_error(hyperslab, tmp_path):
         hyperslab.get(f"{file}/b", tmp_path)
     with pytest.raises(AssertionError, match="read only"):
         hyperslab.put(np.arange(1000), f"{file}/a", tmp_path)
+
+
+def test_numbers_that_no_processor_has(hyperslab, tmp_path):
+    """Brain floats, floats of one byte and integers of three, as libhdf5 itself converts them."""
+    brain = h5py.h5t.IEEE_F32LE.copy()
+    brain.set_fields(15, 7, 8, 0, 7)
+    brain.set_size(2)
+    brain.set_ebias(127)
+    tiny = h5py.h5t.IEEE_F32BE.copy()
+    tiny.set_fields(7, 3, 4, 0, 3)
+    tiny.set_size(1)
+    tiny.set_ebias(7)
+    three = h5py.h5t.STD_I32BE.copy()
+    three.set_precision(24)
+    three.set_size(3)
+    cases = {
+        "brain": (brain, h5py.h5t.NATIVE_FLOAT, np.float32([0, -0.0, 1.5, -3e38, 1e-40, np.inf, -np.inf, 9e-41])),
+        "tiny": (tiny, h5py.h5t.NATIVE_FLOAT, np.float32([0, -0.0, 1.5, -208, 0.015625, 0.001953125, 96, -1])),
+        "three": (three, h5py.h5t.NATIVE_INT32, np.int32([0, 1, -1, 2**23 - 1, -(2**23), 7, 8, -99])),
+    }
+    file = tmp_path / "odd.h5"
+    with h5py.File(file, "w") as opened:
+        for name, (stored, memory, cells) in cases.items():
+            cells = np.resize(cells, (30, 20))
+            for layout in ("plain", "chunked"):
+                how = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+                if layout == "chunked":
+                    how.set_chunk((7, 9))
+                    how.set_shuffle()
+                    how.set_deflate(4)
+                how.set_fill_value(np.array(5, cells.dtype))
+                space = h5py.h5s.create_simple(cells.shape)
+                made = h5py.h5d.create(opened.id, f"{name}_{layout}".encode(), stored, space, how)
+                made.write(h5py.h5s.ALL, h5py.h5s.ALL, cells, memory)
+            space = h5py.h5s.create_simple((8,))
+            made = h5py.h5a.create(opened.id, name.encode(), stored, space)
+            made.write(np.ascontiguousarray(cells[0, :8]), memory)
+    attributes = json.loads(hyperslab.run("info", file, "--json"))["attributes"]
+    with h5py.File(file) as opened:
+        for name, (_, memory, cells) in cases.items():
+            for layout in ("plain", "chunked"):
+                expected = np.empty((30, 20), cells.dtype)
+                opened[f"{name}_{layout}"].id.read(h5py.h5s.ALL, h5py.h5s.ALL, expected, memory)
+                url = f"{file}/{name}_{layout}"
+                same_bits(hyperslab.get(url, tmp_path), expected)
+                same_bits(hyperslab.get(f"{url}[3:29:2,5:17]", tmp_path), expected[3:29:2, 5:17])
+            finite = [n for n in attributes[name] if not isinstance(n, str)]
+            assert finite == [n for n in expected[0, :8].tolist() if np.isfinite(n)]
+    hyperslab.run("cp", file, tmp_path / "copy.h5.zarr")
+    hyperslab.run("cp", tmp_path / "copy.h5.zarr", tmp_path / "back.h5")
+    with h5py.File(file) as opened, h5py.File(tmp_path / "back.h5") as back:
+        for name in opened:
+            assert back[name].id.get_type() == opened[name].id.get_type()
+            expected, found = np.empty((30, 20), "f8"), np.empty((30, 20), "f8")
+            for one, cells in ((opened, expected), (back, found)):
+                one[name].id.read(h5py.h5s.ALL, h5py.h5s.ALL, cells, h5py.h5t.NATIVE_DOUBLE)
+            same_bits(found, expected)

@@ -8,6 +8,7 @@ import hdf5plugin
 import numpy as np
 import pytest
 import zarr
+from fsspec.implementations.reference import LazyReferenceMapper
 
 from conftest import same_bits
 
@@ -100,7 +101,10 @@ def test_links_and_cells_in_other_files(hyperslab, tmp_path):
         opened.create_dataset("whole", (20, 30), ">f4", external=whole)
         parts = [(str(tmp_path / "first.raw"), 0, 1000), (str(tmp_path / "second.raw"), 0, 1400)]
         opened.create_dataset("parts", (20, 30), ">f4", external=parts)
-    for name in ("link", "whole", "parts"):
+        # Behind the end of a file are zeros, whatever the fill value.
+        short = [(str(tmp_path / "first.raw"), 40, 2000), (str(tmp_path / "second.raw"), 1000, 400)]
+        opened.create_dataset("short", (20, 30), ">f4", external=short, fillvalue=7)
+    for name in ("link", "whole", "parts", "short"):
         check(hyperslab, tmp_path, file, name, np.s_[3:9, 4:28:5])
     assert "link" in hyperslab.run("ls", file)
     with pytest.raises(AssertionError, match="nowhere.h5"):
@@ -168,6 +172,36 @@ def test_values_in_reference_files(hyperslab, tmp_path):
     file.write_text("{}")
     with pytest.raises(AssertionError, match="no metadata"):
         hyperslab.get(f"{file}/a", tmp_path)
+
+
+def test_references_in_parquet(hyperslab, tmp_path):
+    """Tables that fsspec writes, with fewer rows than there are chunks."""
+    file = tmp_path / "cells.h5"
+    cells = np.arange(1200, dtype="<i4").reshape(30, 40)
+    with h5py.File(file, "w") as opened:
+        opened.create_dataset("g/packed", data=cells, chunks=(7, 9), compression="gzip", shuffle=True)
+        opened.create_dataset("sparse", (30, 40), "<f8", chunks=(7, 9), fillvalue=np.nan)[3:9] = 1.5
+        opened["scalar"] = 7.5
+    hyperslab.run("refs", file, "-o", tmp_path / "refs.json")
+    references = json.loads((tmp_path / "refs.json").read_text())["refs"]
+    folder = tmp_path / "refs.parq"
+    tables = LazyReferenceMapper.create(str(folder), record_size=6)
+    # Metadata first: the tables are as large as the arrays in it.
+    for key, value in sorted(references.items(), key=lambda item: "/.z" not in item[0]):
+        tables[key] = value if isinstance(value, str) else [str(file), *value[1:]]
+    # One chunk has its bytes in the table.
+    tables["sparse/0.0"] = np.full((7, 9), 2.5, "<f8").tobytes()
+    tables.flush()
+    assert len(list(folder.glob("g/packed/refs.*.parq"))) > 1
+    with h5py.File(file) as opened:
+        expected = {name: opened[name][()] for name in ("g/packed", "sparse", "scalar")}
+    expected["sparse"][:7, :9] = 2.5
+    for name, cells in expected.items():
+        same_bits(hyperslab.get(f"{folder}/{name}", tmp_path), cells)
+    same_bits(hyperslab.get(f"{folder}/g/packed[3:20,5:39:3]", tmp_path), expected["g/packed"][3:20, 5:39:3])
+    table = next(folder.glob("g/packed/refs.1.parq"))
+    table.write_bytes(table.read_bytes()[:-9])
+    assert "damaged" in fails(hyperslab, tmp_path, f"{folder}/g/packed")
 
 
 def fails(hyperslab, tmp_path, url):

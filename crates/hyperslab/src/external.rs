@@ -2,18 +2,21 @@
 //!
 //! Beside [`crate::mosaic`]: such a dataset is a mosaic of arrays that are parts of those files.
 
-use hyperslab_format::ArrayMeta;
 use hyperslab_format::hdf5::{FileResolver, Segment, Stored};
+use hyperslab_format::{ArrayMeta, FillValue};
 use hyperslab_index::Shape;
+use hyperslab_store::Meta;
 
 use crate::array::State;
 use crate::file::{FileSource, together};
+use crate::location::Location;
 use crate::mosaic::{Home, Mosaic};
+use crate::session::OpenStore;
 use crate::{Array, Error, Result};
 
 /// The mosaic of a dataset in parts of other files.
 pub(crate) async fn mosaic(home: &Home, meta: &ArrayMeta, segments: &[Segment]) -> Result<Mosaic> {
-    let cell = meta.dtype.cell_bytes().unwrap_or(1);
+    let cell = stored_cell(meta);
     let mut mosaic = Mosaic::empty(home.clone());
     let total = meta.shape.num_cells();
     let mut done = 0;
@@ -31,55 +34,117 @@ pub(crate) async fn mosaic(home: &Home, meta: &ArrayMeta, segments: &[Segment]) 
             }
             size => (size / cell).min(total - done),
         };
-        let whole = cells == total;
-        let shape = match whole {
-            true => meta.shape.clone(),
-            false => Shape::new([cells])?,
-        };
-        let array = part(home, meta, shape, segment).await?;
-        let place = match whole {
-            true => Stored::All,
-            false => Stored::Boxes(boxes(&meta.shape, done, done + cells)),
-        };
-        mosaic.push_source(place, array);
+        let file = find(home, &segment.file).await?;
+        let there = file.cells(segment.offset, cell, cells)?;
+        for (from, to, source) in [
+            (done, done + there, Some(&file)),
+            (done + there, done + cells, None),
+        ] {
+            if from < to {
+                let (place, shape) = place(&meta.shape, from, to)?;
+                let array = file.part(home, meta, shape, source.map(|_| segment.offset))?;
+                mosaic.push_source(place, array);
+            }
+        }
         done += cells;
     }
     Ok(mosaic)
 }
 
-/// A part of a file as an array.
-async fn part(home: &Home, meta: &ArrayMeta, shape: Shape, segment: &Segment) -> Result<Array> {
-    for beside in home.location.beside(&segment.file) {
-        let Some((root, key)) = beside.folder() else {
+/// Bytes of a cell in its file.
+fn stored_cell(meta: &ArrayMeta) -> u64 {
+    meta.codecs
+        .stored_cell(meta.dtype.cell_bytes().unwrap_or(1))
+}
+
+/// Where the cells with these numbers are in the dataset, and the shape of the array that they are.
+fn place(shape: &Shape, from: u64, to: u64) -> Result<(Stored, Shape)> {
+    Ok(match to - from == shape.num_cells() {
+        true => (Stored::All, shape.clone()),
+        false => (
+            Stored::Boxes(boxes(shape, from, to)),
+            Shape::new([to - from])?,
+        ),
+    })
+}
+
+/// A file with cells.
+struct Raw {
+    open: OpenStore,
+    location: Location,
+    key: String,
+    object: Meta,
+}
+
+/// Finds a file that has cells.
+async fn find(home: &Home, name: &str) -> Result<Raw> {
+    for location in home.location.beside(name) {
+        let Some((root, key)) = location.folder() else {
             continue;
         };
         let open = home.session.store(&root).await?;
-        let object = match open.store.head(&key).await {
-            Ok(object) => object,
-            Err(e) if e.is_not_found() => continue,
+        match open.store.head(&key).await {
+            Ok(object) => {
+                return Ok(Raw {
+                    open,
+                    location,
+                    key,
+                    object,
+                });
+            }
+            Err(e) if e.is_not_found() => {}
             Err(e) => return Err(e),
-        };
-        let (meta, resolver) = FileResolver::contiguous(meta, shape, &key, segment.offset)?;
-        let cell = meta.dtype.cell_bytes().unwrap_or(1);
-        let end = (meta.shape.num_cells().saturating_mul(cell)).saturating_add(segment.offset);
-        if end > object.size {
-            return Err(Error::data(format!(
-                "{} has {} bytes, but the dataset goes on to {end}",
-                beside.bare_root(),
-                object.size
-            )));
         }
-        let resolver = resolver.together(together(&home.session, &open, &meta));
-        let source = FileSource::raw(object.size, object.etag);
-        let state = State::resolved(meta, &key, Box::new(resolver), Some(source))?;
-        let array = Array::with_state(&home.session, open, &beside, state, false);
-        return Ok(array);
     }
     Err(Error::not_found(format!(
-        "the cells are in {:?}, a file that is not there",
-        segment.file
+        "the cells are in {name:?}, a file that is not there"
     ))
     .with_hint("put it beside the HDF5 file"))
+}
+
+impl Raw {
+    /// How many of the wanted cells it has from an offset on.
+    fn cells(&self, offset: u64, cell: u64, wanted: u64) -> Result<u64> {
+        let bytes = self.object.size.saturating_sub(offset);
+        match bytes % cell {
+            _ if bytes / cell >= wanted => Ok(wanted),
+            0 => Ok(bytes / cell),
+            _ => Err(Error::data(format!(
+                "{} ends within a cell",
+                self.location.bare_root()
+            ))),
+        }
+    }
+
+    /// A part of it as an array; without an offset, the zeros that HDF5 reads behind its end.
+    fn part(
+        &self,
+        home: &Home,
+        meta: &ArrayMeta,
+        shape: Shape,
+        offset: Option<u64>,
+    ) -> Result<Array> {
+        let (mut meta, resolver) =
+            FileResolver::contiguous(meta, shape, &self.key, offset.unwrap_or(0))?;
+        let resolver = match offset {
+            Some(_) => resolver,
+            None => {
+                meta.fill = FillValue::zero(&meta.dtype);
+                resolver.without_cells()
+            }
+        };
+        let resolver = resolver.together(together(&home.session, &self.open, &meta));
+        let source = FileSource::raw(self.object.size, self.object.etag.clone());
+        let state = State::resolved(meta, &self.key, Box::new(resolver), Some(source))?;
+        let open = self.open.clone();
+        Ok(Array::with_state(
+            &home.session,
+            open,
+            &self.location,
+            state,
+            false,
+        ))
+    }
 }
 
 /// The cells with these numbers in row-major order, as boxes: first and last place along each

@@ -16,6 +16,7 @@ mod lzf;
 mod plugin;
 mod shard;
 mod vlen;
+mod widen;
 
 use bytes::Bytes;
 use hyperslab_index::{CellOrder, Error, Result, Shape};
@@ -26,6 +27,7 @@ pub(crate) use filter::{Filter, v3_json};
 pub(crate) use fix::Fix;
 pub use plugin::HdfFilter;
 pub use shard::{ShardIndex, Sharding};
+pub(crate) use widen::{Wide, Widen};
 
 use crate::DataType;
 
@@ -47,6 +49,8 @@ pub struct CodecChain {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Packing {
     Cells(Swap),
+    /// Numbers that are smaller than in memory.
+    Widened(Widen),
     Strings {
         utf8: bool,
     },
@@ -158,6 +162,19 @@ impl CodecChain {
         }
     }
 
+    /// The chain of an HDF5 dataset of numbers that no processor has.
+    pub(crate) fn widened(
+        rank: usize,
+        widen: Widen,
+        filters: Vec<Filter>,
+        json: Vec<Value>,
+    ) -> Self {
+        CodecChain {
+            packing: Packing::Widened(widen),
+            ..Self::hdf5(rank, Swap::None, Default::default(), filters, json)
+        }
+    }
+
     /// The chain of an HDF5 dataset whose elements refer to the heap of their file.
     pub(crate) fn references(
         rank: usize,
@@ -185,6 +202,14 @@ impl CodecChain {
     /// The chain as Zarr v3 spells it (for Zarr v2 arrays: their filters and compressor).
     pub fn to_json(&self) -> &[Value] {
         &self.json
+    }
+
+    /// Bytes of a stored cell that has so many in memory.
+    pub fn stored_cell(&self, cell: u64) -> u64 {
+        match &self.packing {
+            Packing::Widened(widen) => widen.from as u64,
+            _ => cell,
+        }
     }
 
     /// The order of dimensions in the stored chunk.
@@ -236,7 +261,7 @@ impl CodecChain {
     /// objects that cannot be right.
     pub fn encoded_bound(&self, cell_bytes: u64) -> u64 {
         let packed = match &self.packing {
-            Packing::Cells(_) => cell_bytes,
+            Packing::Cells(_) | Packing::Widened(_) => cell_bytes,
             Packing::Strings { .. } | Packing::References(_) => MAX_STRINGS as u64,
             Packing::Shard(sharding) => sharding.encoded_bound(cell_bytes),
         };
@@ -259,6 +284,9 @@ impl CodecChain {
                 }
             }
             Packing::Shard(sharding) => sharding.encode_cells(cells, stored, fill)?,
+            Packing::Widened(_) => {
+                return Err(Error::internal("numbers of HDF5 are only read"));
+            }
             Packing::Strings { .. } | Packing::References(_) => {
                 return Err(Error::internal(
                     "strings were encoded as cells of fixed size",
@@ -273,7 +301,7 @@ impl CodecChain {
         let packed = match &self.packing {
             Packing::Strings { .. } => vlen::encode(cells)?,
             Packing::Shard(sharding) => sharding.encode_strings(cells, stored, fill)?,
-            Packing::Cells(_) | Packing::References(_) => {
+            Packing::Cells(_) | Packing::Widened(_) | Packing::References(_) => {
                 return Err(Error::internal(
                     "cells of fixed size were encoded as strings",
                 ));
@@ -298,6 +326,19 @@ impl CodecChain {
                 swap.apply(out);
                 let (fixes, cell) = &self.fixes;
                 fixes.iter().for_each(|fix| fix.apply(out, *cell));
+                Ok(())
+            }
+            Packing::Widened(widen) => {
+                let cell = widen.dtype().cell_bytes().unwrap_or(1) as usize;
+                let want = out.len() / cell * widen.from;
+                // A contiguous dataset ends with its last cell, and its last unit with it.
+                if self.filters.is_empty() && encoded.len() <= want {
+                    widen.apply(encoded, out);
+                    return Ok(());
+                }
+                let mut packed = vec![0; want];
+                self.undo_filters(encoded, &mut packed, scratch)?;
+                widen.apply(&packed, out);
                 Ok(())
             }
             Packing::Shard(sharding) => {
@@ -338,7 +379,7 @@ impl CodecChain {
                 vlen::decode(&packed, count, *utf8)
             }
             Packing::Shard(sharding) => sharding.decode_strings(&packed, stored, fill),
-            Packing::Cells(_) | Packing::References(_) => {
+            Packing::Cells(_) | Packing::Widened(_) | Packing::References(_) => {
                 Err(Error::internal("cells were decoded as strings"))
             }
         }

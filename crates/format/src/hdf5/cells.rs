@@ -5,7 +5,7 @@
 //! cells as unnamed fields, so that offsets in the file are offsets in memory.
 
 use super::datatype::{Bits, Class, Float, Order, Padding, Type};
-use crate::codec::{Fix, Swap};
+use crate::codec::{Fix, Swap, Wide, Widen};
 use crate::{DataType, Error, Field, Result, numpy};
 
 /// How elements become cells.
@@ -16,6 +16,8 @@ pub(crate) struct Cells {
     pub(crate) fixes: Vec<Fix>,
     /// Dimensions of an element that is an array itself; they follow those of the dataset.
     pub(crate) inner: Vec<u64>,
+    /// Elements are numbers that no processor has.
+    pub(crate) widen: Option<Widen>,
     /// Elements are references into the global heap: the type of what is there.
     pub(crate) heap: Option<Type>,
 }
@@ -39,7 +41,18 @@ impl Cells {
                 swap: Swap::None,
                 fixes: Vec::new(),
                 inner,
+                widen: None,
                 heap: Some(base),
+            });
+        }
+        if let Some(widen) = widened(element) {
+            return Ok(Cells {
+                dtype: widen.dtype(),
+                swap: Swap::None,
+                fixes: Vec::new(),
+                inner,
+                widen: Some(widen),
+                heap: None,
             });
         }
         let mut walk = Walk::default();
@@ -50,9 +63,48 @@ impl Cells {
             swap: Swap::new(cell, &walk.big),
             fixes: walk.fixes,
             inner,
+            widen: None,
             heap: None,
         })
     }
+}
+
+/// How numbers become ones that there are, if they are none.
+pub(crate) fn widened(datatype: &Type) -> Option<Widen> {
+    let (order, kind) = match &datatype.class {
+        Class::Integer {
+            order,
+            signed,
+            bits,
+        } if matches!(datatype.size, 3 | 5 | 6 | 7) => {
+            let kind = Wide::Integer {
+                shift: u32::from(bits.offset),
+                bits: u32::from(bits.precision),
+                signed: *signed,
+            };
+            (order, kind)
+        }
+        Class::Float { order, float, .. } if datatype.size <= 8 => {
+            let field = |(at, bits): (u8, u8)| (u32::from(at), u32::from(bits));
+            // Only the layout that IEEE 754 has for all its numbers; and no number that it has.
+            if float.normalization != 2 || is_ieee(datatype.size, float) {
+                return None;
+            }
+            let (exponent, mantissa) = (field(float.exponent), field(float.mantissa));
+            let sign = u32::from(float.sign);
+            let within = |(at, bits): (u32, u32)| bits > 0 && at + bits <= 8 * datatype.size;
+            if !within((sign, 1)) || !within(exponent) || !within(mantissa) {
+                return None;
+            }
+            (order, Wide::float(sign, exponent, mantissa, float.bias)?)
+        }
+        _ => return None,
+    };
+    (*order != Order::Vax).then(|| Widen {
+        from: datatype.size as usize,
+        big: *order == Order::Big,
+        kind,
+    })
 }
 
 /// Collects what has to be done while types are converted.
@@ -183,7 +235,7 @@ impl Walk {
 }
 
 /// Whether a number is put together as IEEE 754 has it.
-fn is_ieee(size: u32, float: &Float) -> bool {
+pub(crate) fn is_ieee(size: u32, float: &Float) -> bool {
     let expected = |sign, exponent, mantissa, bias| Float {
         sign,
         exponent,

@@ -98,7 +98,8 @@ impl FileArray {
     /// mean the same in any file.
     pub fn is_plain(&self) -> bool {
         let cells = &self.dataset.cells;
-        cells.heap.is_none() && cells.fixes.is_empty() && !self.dataset.datatype.has_references()
+        let same = cells.heap.is_none() && cells.fixes.is_empty() && cells.widen.is_none();
+        same && !self.dataset.datatype.has_references()
     }
 
     /// The bytes of the file that hold its cells.
@@ -114,7 +115,7 @@ impl FileArray {
 
     /// True if more than the order of bytes has to be changed after reading.
     pub(crate) fn has_fixes(&self) -> bool {
-        !self.dataset.cells.fixes.is_empty()
+        !self.dataset.cells.fixes.is_empty() || self.dataset.cells.widen.is_some()
     }
 
     /// True if the most significant byte comes first.

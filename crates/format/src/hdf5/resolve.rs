@@ -75,9 +75,10 @@ pub(crate) fn meta(dataset: &Dataset) -> Result<ArrayMeta> {
         _ => FillValue::zero(&dtype),
     };
     let (rank, spelled) = (shape.len(), dataset.filters.iter().map(describe).collect());
-    let codecs = match &cells.heap {
-        Some(_) => CodecChain::references(rank, cell as usize, filters, spelled),
-        None => {
+    let codecs = match (&cells.heap, &cells.widen) {
+        (Some(_), _) => CodecChain::references(rank, cell as usize, filters, spelled),
+        (None, Some(widen)) => CodecChain::widened(rank, widen.clone(), filters, spelled),
+        (None, None) => {
             let fixes = (cells.fixes.clone(), cell as usize);
             CodecChain::hdf5(rank, cells.swap.clone(), fixes, filters, spelled)
         }
@@ -129,7 +130,11 @@ fn describe(spec: &FilterSpec) -> Value {
 /// The fill value of a cell in memory. An element that is an array has one fill value for each of
 /// its cells; they are only told apart where they differ.
 fn fill(dataset: &Dataset, dtype: &DataType, value: &[u8]) -> Result<FillValue> {
-    let cell = dtype.cell_bytes().unwrap_or(0) as usize;
+    let size = dtype.cell_bytes().unwrap_or(0) as usize;
+    let cell = match &dataset.cells.widen {
+        Some(widen) => widen.from,
+        None => size,
+    };
     if value.len() != dataset.datatype.size as usize || cell == 0 {
         return Err(Error::data("a fill value has another size than its type"));
     }
@@ -138,6 +143,11 @@ fn fill(dataset: &Dataset, dtype: &DataType, value: &[u8]) -> Result<FillValue> 
         return Err(Error::data(
             "the cells of an element have different fill values, which is not supported",
         ));
+    }
+    if let Some(widen) = &dataset.cells.widen {
+        let mut wide = vec![0; size];
+        widen.apply(&first, &mut wide);
+        first = wide;
     }
     dataset.cells.swap.apply(&mut first);
     for fix in &dataset.cells.fixes {
@@ -204,7 +214,9 @@ impl FileResolver {
         key: &str,
         start: u64,
     ) -> Result<(ArrayMeta, Self)> {
-        let cell = meta.dtype.cell_bytes().unwrap_or(1);
+        let cell = meta
+            .codecs
+            .stored_cell(meta.dtype.cell_bytes().unwrap_or(1));
         let meta = ArrayMeta {
             chunk_shape: Shape::new(rows(&shape, cell))?,
             codecs: meta.codecs.clone().of_rank(shape.rank()),
@@ -229,6 +241,13 @@ impl FileResolver {
             places: Places::Nowhere,
             together: 1,
         })
+    }
+
+    /// The same without any cells: all are the fill value.
+    #[must_use]
+    pub fn without_cells(mut self) -> Self {
+        self.places = Places::Nowhere;
+        self
     }
 
     /// Hands on so many pieces together.

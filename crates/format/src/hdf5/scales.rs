@@ -2,10 +2,13 @@
 //!
 //! Beside the nodes. A dataset refers to a scale for each of its dimensions, and is named after it;
 //! netCDF-4 keeps its dimensions so. References are addresses, so the names are looked for where
-//! netCDF-4 says they are: in the dataset's group and those above it.
+//! netCDF-4 says they are: in the dataset's group and those above it. Where there is no scale, the label
+//! of a dimension is its name.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
+
+use serde_json::Value;
 
 use super::attribute::Attribute;
 use super::datatype::Class;
@@ -17,6 +20,8 @@ use crate::Result;
 
 /// The attribute with a list of scales for each dimension.
 const LIST: &str = "DIMENSION_LIST";
+/// The attribute with a name for each dimension.
+const LABELS: &str = "DIMENSION_LABELS";
 /// Attributes that hold references for dimension scales; they appear as dimension names instead.
 pub(crate) const HIDDEN: [&str; 2] = [LIST, "REFERENCE_LIST"];
 /// What netCDF-4 names scales that have no coordinates.
@@ -58,12 +63,32 @@ pub(crate) fn dimension_names(
     attributes: &[Attribute],
     rank: usize,
 ) -> Result<Option<Vec<Option<String>>>> {
-    let Some(list) = attributes.iter().find(|attribute| attribute.name == LIST) else {
-        return Ok(own_name(context, path, attributes, rank));
+    let mut names = match scale_names(context, (root, groups), path, attributes, rank)? {
+        Some(names) => names,
+        None => own_name(context, path, attributes, rank).unwrap_or_default(),
     };
-    if !matches!(list.datatype.class, Class::Sequence(_)) {
-        return Ok(None);
+    // The dimensions of elements have no scales.
+    names.resize(rank, None);
+    for (name, label) in names.iter_mut().zip(labels(context, attributes)) {
+        if name.is_none() {
+            *name = label;
+        }
     }
+    Ok(names.iter().any(Option::is_some).then_some(names))
+}
+
+/// The names of the scales of a dataset's dimensions, if it has any.
+fn scale_names(
+    context: &Context<'_>,
+    (root, groups): (u64, &Groups),
+    path: &str,
+    attributes: &[Attribute],
+    rank: usize,
+) -> Result<Option<Vec<Option<String>>>> {
+    let list = attributes.iter().find(|attribute| attribute.name == LIST);
+    let Some(list) = list.filter(|list| matches!(list.datatype.class, Class::Sequence(_))) else {
+        return Ok(None);
+    };
     let above = above(context, (root, groups), path)?;
     let mut names: Vec<Option<String>> = Vec::with_capacity(rank);
     for element in list
@@ -75,9 +100,21 @@ pub(crate) fn dimension_names(
         let name = scale.and_then(|scale| above.iter().find_map(|group| group.get(&scale)));
         names.push(name.cloned());
     }
-    // The dimensions of elements have no scales.
-    names.resize(rank, None);
-    Ok(names.iter().any(Option::is_some).then_some(names))
+    Ok(Some(names))
+}
+
+/// What a dataset itself calls its dimensions.
+fn labels(context: &Context<'_>, attributes: &[Attribute]) -> Vec<Option<String>> {
+    let attribute = attributes.iter().find(|attribute| attribute.name == LABELS);
+    let json = attribute.and_then(|attribute| value::json(context, attribute).ok());
+    let label = |value: &Value| match value.as_str() {
+        Some("") | None => None,
+        Some(label) => Some(label.to_owned()),
+    };
+    match json {
+        Some(Value::Array(list)) => list.iter().map(label).collect(),
+        _ => Vec::new(),
+    }
 }
 
 /// The address of the first scale of a dimension.

@@ -10,6 +10,7 @@ use half::f16;
 use serde_json::{Map, Number, Value, json};
 
 use super::attribute::Attribute;
+use super::cells::{is_ieee, widened};
 use super::cursor::text;
 use super::datatype::{Class, Order, Padding, Type};
 use super::header::Context;
@@ -71,7 +72,17 @@ impl Reader<'_> {
         Ok(match &datatype.class {
             Class::Integer { order, signed, .. } => integer(bytes, *order, *signed),
             Class::Bitfield { order, .. } => integer(bytes, *order, false),
-            Class::Float { order, .. } => float(bytes, *order),
+            Class::Float {
+                order, float: bits, ..
+            } => match widened(datatype) {
+                Some(widen) => {
+                    let mut cell = vec![0; widen.dtype().cell_bytes().unwrap_or(8) as usize];
+                    widen.apply(bytes, &mut cell);
+                    float(&cell, Order::Little)
+                }
+                None if is_ieee(datatype.size, bits) => float(bytes, *order),
+                None => json!({"float": base64::encode(bytes)}),
+            },
             Class::String { padding, .. } => Value::String(string(bytes, *padding)),
             Class::VarString { .. } => {
                 let stored = self.sequence(bytes)?.0;
@@ -169,8 +180,7 @@ fn float(bytes: &[u8], order: Order) -> Value {
     let number = match bytes.len() {
         2 => f64::from(f16::from_le_bytes([le[0], le[1]])),
         4 => f64::from(f32::from_le_bytes([le[0], le[1], le[2], le[3]])),
-        8 => f64::from_le_bytes(le),
-        _ => return json!({"float": base64::encode(bytes)}),
+        _ => f64::from_le_bytes(le),
     };
     match Number::from_f64(number) {
         Some(number) => Value::Number(number),
