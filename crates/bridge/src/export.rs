@@ -1,4 +1,4 @@
-//! Writes a real HDF5 file from a hierarchy and its skeleton.
+//! Writes a real HDF5 file from a hierarchy and its skeleton, which is drawn if there is none.
 //!
 //! Cells are read ahead by the engine while libhdf5, which does one thing at a time, writes. A file
 //! that is not finished has another name; the paths of finished datasets are written down beside it,
@@ -8,14 +8,19 @@ use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use bytes::Bytes;
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use hyperslab::{
-    Array, CopyOptions, Error, Progress, Region, Result, Selection, Session, Shape, compare_arrays,
+    Array, CopyOptions, Error, Node, Progress, Region, Result, Selection, Session, Shape,
+    compare_arrays,
 };
-use hyperslab_libhdf5::{Changes, Output};
+use hyperslab_libhdf5::{Changes, Drawn, Output, blueprint};
 
 use crate::keep::bare;
 use crate::{RECORD, Record, SKELETON, keep};
+
+/// Bytes that a cell of variable length is taken to have.
+const TEXT: u64 = 256;
 
 /// How a file is written.
 #[derive(Debug, Clone)]
@@ -45,7 +50,19 @@ pub struct Exported {
     pub lost: Vec<String>,
 }
 
-/// Writes the hierarchy at `source`, which was copied from an HDF5 file or is one, to a new HDF5 file.
+/// What a file is made of.
+struct Plan {
+    skeleton: Vec<u8>,
+    /// Paths of datasets whose cells are not in the skeleton.
+    outside: HashSet<String>,
+    /// Those that have an array each, which fills them.
+    arrays: Vec<(String, Array)>,
+    /// What could not be kept, in sentences.
+    lost: Vec<String>,
+}
+
+/// Writes the hierarchy or array at `source` to a new HDF5 file: like the file that it was copied from
+/// or is, and else as Zarr describes it.
 pub async fn export(
     session: &Session,
     source: &str,
@@ -59,7 +76,8 @@ pub async fn export(
                 .with_hint("add --overwrite to replace it"),
         );
     }
-    let (image, arrays) = skeleton_of(session, source).await?;
+    let plan = plan(session, source, path).await?;
+    let opened = plan.arrays;
     let part = beside(path, "part");
     let journal = beside(path, "part.json");
     let mut done = match how.resume && part.exists() {
@@ -69,16 +87,16 @@ pub async fn export(
     let mut exported = Exported::default();
     let output = match done.is_empty() {
         true => {
-            let (output, changes) = begin(part.clone(), image, arrays.clone(), how).await?;
+            let (output, changes) = begin(part.clone(), plan.skeleton, plan.outside, how).await?;
             exported.refiltered = changes.refiltered;
-            exported.lost = changes.lost;
+            exported.lost = plan.lost;
+            exported.lost.extend(changes.lost);
             output
         }
         false => blocking(move || Output::open(&part)).await?,
     };
     let part = beside(path, "part");
     let mut output = output;
-    let opened = open_all(session, source, &arrays).await?;
     let bytes = |array: &Array| array.shape().num_cells() * cell_bytes(array);
     progress.start(opened.iter().map(|(_, array)| bytes(array)).sum());
     for (name, array) in &opened {
@@ -104,10 +122,9 @@ pub async fn export(
     Ok(exported)
 }
 
-/// The skeleton of a hierarchy, and the paths of its arrays: kept beside it, or made of the file that
-/// it is.
-async fn skeleton_of(session: &Session, source: &str) -> Result<(Vec<u8>, Vec<String>)> {
-    if let Some(record) = session.read_beside(source, RECORD).await? {
+/// The skeleton of a hierarchy: kept beside it, made of the file that it is, or of what Zarr says.
+async fn plan(session: &Session, source: &str, path: &Path) -> Result<Plan> {
+    let (skeleton, paths) = if let Some(record) = session.read_beside(source, RECORD).await? {
         let record: Record = serde_json::from_slice(&record).map_err(|e| {
             Error::data(format!(
                 "{source}: the record of its skeleton is damaged: {e}"
@@ -121,28 +138,70 @@ async fn skeleton_of(session: &Session, source: &str) -> Result<(Vec<u8>, Vec<St
                     "{source}: the skeleton is not the one of its record"
                 ))
             })?;
-        return Ok((image.to_vec(), record.arrays));
-    }
-    let outline = session.outline(source).await?.ok_or_else(|| {
-        Error::invalid(format!(
-            "{source} was not copied from an HDF5 file, and is none"
-        ))
-        .with_hint("only hierarchies with a skeleton can be written as HDF5")
-    })?;
-    let made = keep::make(outline).await?;
-    let arrays = made.outside.iter().map(|path| bare(path).to_owned());
-    Ok((made.image.clone(), arrays.collect()))
+        (image.to_vec(), record.arrays)
+    } else if let Some(outline) = session.outline(source).await? {
+        let made = keep::make(outline).await?;
+        let arrays = made.outside.iter().map(|path| bare(path).to_owned());
+        (made.image.clone(), arrays.collect())
+    } else {
+        return draw(session, source, path).await;
+    };
+    Ok(Plan {
+        skeleton,
+        outside: paths.iter().cloned().collect(),
+        arrays: open_all(session, source, &paths).await?,
+        lost: Vec::new(),
+    })
+}
+
+/// A skeleton of a hierarchy or an array that never was an HDF5 file.
+async fn draw(session: &Session, source: &str, path: &Path) -> Result<Plan> {
+    let nodes = match session.open(source).await? {
+        Node::Array(array) => {
+            let url = array.url().trim_end_matches('/');
+            let name = url.rsplit('/').next().filter(|name| !name.is_empty());
+            vec![(name.unwrap_or("data").to_owned(), Node::Array(array))]
+        }
+        Node::Group(group) => {
+            let mut nodes = group.walk().await?;
+            nodes.insert(0, (String::new(), Node::Group(group)));
+            nodes
+        }
+    };
+    let drawn = nodes.iter().map(|(path, node)| {
+        let drawn = match node {
+            Node::Group(group) => Drawn::Group(group.attributes().clone()),
+            Node::Array(array) => Drawn::Array(array.meta()),
+        };
+        (path.clone(), drawn)
+    });
+    let drawn: Vec<(String, Drawn)> = drawn.collect();
+    let ending = path.extension().and_then(|ending| ending.to_str());
+    let netcdf = matches!(ending, Some("nc" | "nc4"));
+    let made = blocking(move || blueprint(&drawn, netcdf)).await?;
+    let outside = made.outside.iter().map(|path| bare(path).to_owned());
+    Ok(Plan {
+        outside: outside.collect(),
+        arrays: nodes
+            .into_iter()
+            .filter_map(|(path, node)| match node {
+                Node::Array(array) => Some((path, array)),
+                Node::Group(_) => None,
+            })
+            .collect(),
+        skeleton: made.image,
+        lost: made.lost,
+    })
 }
 
 async fn begin(
     part: PathBuf,
     mut image: Vec<u8>,
-    arrays: Vec<String>,
+    outside: HashSet<String>,
     how: &Export,
 ) -> Result<(Output, Changes)> {
     let chunks = how.chunks.clone();
     blocking(move || {
-        let outside: HashSet<String> = arrays.into_iter().collect();
         let is_outside = |path: &str| outside.contains(bare(path));
         let rechunk = |path: &str, shape: &[u64]| {
             let chunks = chunks
@@ -176,6 +235,12 @@ fn cell_bytes(array: &Array) -> u64 {
     array.dtype().cell_bytes().unwrap_or(1)
 }
 
+/// Cells of a box.
+enum Cells {
+    Fixed(Vec<u8>),
+    Variable(Vec<Bytes>),
+}
+
 /// Writes all cells of an array to its dataset, box by box.
 async fn fill(
     mut output: Output,
@@ -198,7 +263,11 @@ async fn fill(
             layout.shape
         )));
     }
-    let element = layout.element as u64;
+    let variable = array.dtype().is_variable();
+    let element = match variable {
+        true => TEXT,
+        false => layout.element as u64,
+    };
     let sides = box_sides(
         &layout.shape,
         layout.chunk.as_deref(),
@@ -223,15 +292,26 @@ async fn fill(
                 start.extend(inner.iter().map(|_| 0));
                 counts.extend(&inner);
                 let selection = Selection::region(&Region::new(start, counts)?);
-                Ok::<_, Error>((region, array.read(&selection).await?))
+                let cells = match variable {
+                    true => Cells::Variable(array.read_strings(&selection).await?),
+                    false => Cells::Fixed(array.read(&selection).await?),
+                };
+                Ok::<_, Error>((region, cells))
             }
         });
     let mut reads = stream::iter(reads).buffered(2);
     while let Some((region, cells)) = reads.try_next().await? {
         let full = full.clone();
-        let bytes = cells.len() as u64;
+        let bytes = match &cells {
+            Cells::Fixed(cells) => cells.len() as u64,
+            Cells::Variable(cells) => cells.len() as u64,
+        };
         output = blocking(move || {
-            output.write(&full, region.start(), region.shape(), &cells)?;
+            let (start, shape) = (region.start(), region.shape());
+            match &cells {
+                Cells::Fixed(cells) => output.write(&full, start, shape, cells)?,
+                Cells::Variable(cells) => output.write_variable(&full, start, shape, cells)?,
+            }
             Ok(output)
         })
         .await?;

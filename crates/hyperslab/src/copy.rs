@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use bytes::Bytes;
 use futures::{StreamExt, TryStreamExt, stream};
-use hyperslab_format::ZarrFormat;
+use hyperslab_format::{DataType, Field, ZarrFormat};
 use hyperslab_index::{ChunkGrid, Region, Selection, Shape};
 use hyperslab_store::{Get, Put};
 
@@ -138,9 +138,34 @@ fn is_copied(grid: &ChunkGrid, region: &Region, done: &HashSet<Vec<u64>>) -> boo
         .all(|chunk| done.contains(&grid.chunk_of(chunk.start()).to_vec()))
 }
 
+/// A type with the same bytes in memory, the same one for all types that differ in words only.
+fn in_memory(dtype: &DataType) -> DataType {
+    let known = dtype.storable();
+    let same = match &known {
+        DataType::RawBits(bytes) => Some(DataType::RawBytes(*bytes)),
+        DataType::Struct(fields) => as_complex(fields),
+        _ => None,
+    };
+    same.unwrap_or(known)
+}
+
+/// The complex number that fields are: HDF5 has no other type for it.
+fn as_complex(fields: &[Field]) -> Option<DataType> {
+    let [real, imaginary] = fields else {
+        return None;
+    };
+    let named = (real.name.as_str(), imaginary.name.as_str()) == ("r", "i");
+    match real.dtype {
+        DataType::Float(bytes @ (4 | 8)) if named && real.dtype == imaginary.dtype => {
+            Some(DataType::Complex(2 * bytes))
+        }
+        _ => None,
+    }
+}
+
 fn same_kind(a: &Array, b: &Array) -> Result<()> {
     let (left, right) = (a.meta(), b.meta());
-    if left.shape != right.shape || left.dtype.storable() != right.dtype.storable() {
+    if left.shape != right.shape || in_memory(&left.dtype) != in_memory(&right.dtype) {
         return Err(Error::invalid(format!(
             "{} is {} {}, but {} is {} {}",
             a.url(),

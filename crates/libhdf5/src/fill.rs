@@ -1,6 +1,6 @@
 //! Fills a skeleton with cells: an HDF5 file like the one that it was made of.
 
-use std::ffi::{c_char, c_uint, c_void};
+use std::ffi::{CString, c_char, c_uint, c_void};
 use std::path::Path;
 
 use hdf5_metno_sys::LOCK;
@@ -12,15 +12,16 @@ use hdf5_metno_sys::h5p::{
     H5P_DEFAULT, H5Pget_chunk, H5Pget_filter2, H5Pget_layout, H5Pget_nfilters, H5Premove_filter,
     H5Pset_chunk, H5Pset_deflate,
 };
-use hdf5_metno_sys::h5s::{
-    H5S_SCALAR, H5S_SELECT_SET, H5Screate, H5Screate_simple, H5Sselect_hyperslab,
+use hdf5_metno_sys::h5s::{H5S_SELECT_SET, H5Sselect_hyperslab};
+use hdf5_metno_sys::h5t::{
+    H5T_ORDER_LE, H5Tcopy, H5Tget_size, H5Tis_variable_str, H5Tset_order, hvl_t,
 };
-use hdf5_metno_sys::h5t::{H5T_ORDER_LE, H5Tcopy, H5Tget_size, H5Tset_order};
 use hyperslab_index::{Error, Result};
 
-use crate::filters;
+use crate::files::{file_on_disk, open_image};
 use crate::handle::{Id, c_name, check, failed, sides, start};
-use crate::skeleton::{copy_structure, file_on_disk, open_image};
+use crate::skeleton::copy_structure;
+use crate::{filters, json};
 
 /// Deflate's level in place of a filter that cannot be written.
 const DEFLATE: c_uint = 4;
@@ -147,53 +148,92 @@ impl Output {
     pub fn write(&self, path: &str, start: &[u64], shape: &[u64], cells: &[u8]) -> Result<()> {
         let _lock = LOCK.lock();
         let dataset = self.dataset(path)?;
-        // SAFETY: both selections have the elements of the box, and so has the buffer, which is
-        // looked at before.
-        unsafe {
+        // SAFETY: the identifier is that of a dataset.
+        let memory_type = unsafe {
             let file_type = Id::new(H5Dget_type(dataset.get()), "tell a type")?;
-            let elements: u64 = shape.iter().product();
-            let bytes = elements.saturating_mul(H5Tget_size(file_type.get()) as u64);
-            if bytes != cells.len() as u64 {
-                return Err(Error::internal(format!(
-                    "{} bytes were given for a box of {bytes}",
-                    cells.len()
-                )));
-            }
-            if elements == 0 {
-                return Ok(());
-            }
             let memory_type = Id::new(H5Tcopy(file_type.get()), "copy a type")?;
             // Types without an order refuse one; their bytes are the same either way.
             if H5Tset_order(memory_type.get(), H5T_ORDER_LE) < 0 {
                 let _ = failed("set an order");
             }
-            let space = Id::new(H5Dget_space(dataset.get()), "tell a shape")?;
-            let memory = match shape.is_empty() {
-                true => H5Screate(H5S_SCALAR),
-                false => H5Screate_simple(shape.len() as i32, shape.as_ptr(), std::ptr::null()),
-            };
-            let memory = Id::new(memory, "make a dataspace")?;
-            if !shape.is_empty() {
-                let selected = H5Sselect_hyperslab(
-                    space.get(),
-                    H5S_SELECT_SET,
-                    start.as_ptr(),
-                    std::ptr::null(),
-                    shape.as_ptr(),
-                    std::ptr::null(),
-                );
-                check(selected, "select a box")?;
-            }
-            let written = H5Dwrite(
-                dataset.get(),
-                memory_type.get(),
-                memory.get(),
-                space.get(),
-                H5P_DEFAULT,
-                cells.as_ptr().cast::<c_void>(),
-            );
-            check(written, &format!("write cells of {path}"))
+            memory_type
+        };
+        // SAFETY: the identifier is that of a type.
+        let element = unsafe { H5Tget_size(memory_type.get()) } as u64;
+        let elements: u64 = shape.iter().product();
+        if elements.saturating_mul(element) != cells.len() as u64 {
+            return Err(Error::internal(format!(
+                "{} bytes were given for {elements} elements of {element}",
+                cells.len()
+            )));
         }
+        // SAFETY: the buffer has all elements of the box.
+        unsafe {
+            put(
+                &dataset,
+                &memory_type,
+                (start, shape),
+                cells.as_ptr().cast(),
+            )
+        }
+        .map_err(|e| e.context(path))
+    }
+
+    /// Writes the cells of a box of texts or of sequences of bytes.
+    pub fn write_variable(
+        &self,
+        path: &str,
+        start: &[u64],
+        shape: &[u64],
+        cells: &[impl AsRef<[u8]>],
+    ) -> Result<()> {
+        let _lock = LOCK.lock();
+        let dataset = self.dataset(path)?;
+        if shape.iter().product::<u64>() != cells.len() as u64 {
+            return Err(Error::internal(format!(
+                "{} cells were given for a box of {shape:?}",
+                cells.len()
+            )));
+        }
+        // SAFETY: the identifier is that of a dataset.
+        let datatype = unsafe { Id::new(H5Dget_type(dataset.get()), "tell a type")? };
+        // SAFETY: the identifier is that of a type.
+        let is_text = unsafe { H5Tis_variable_str(datatype.get()) } > 0;
+        let written = if is_text {
+            let text = |cell: &[u8]| {
+                CString::new(cell).map_err(|_| {
+                    Error::invalid("a text has a zero byte, where it would end in HDF5")
+                })
+            };
+            let texts: Result<Vec<CString>> = cells.iter().map(|c| text(c.as_ref())).collect();
+            let texts = texts.map_err(|e| e.context(path))?;
+            let pointers: Vec<*const c_char> = texts.iter().map(|text| text.as_ptr()).collect();
+            // SAFETY: as many C strings as the box has cells, which live longer than the call.
+            unsafe {
+                put(
+                    &dataset,
+                    &datatype,
+                    (start, shape),
+                    pointers.as_ptr().cast(),
+                )
+            }
+        } else {
+            let sequence = |cell: &[u8]| hvl_t {
+                len: cell.len(),
+                p: cell.as_ptr().cast_mut().cast::<c_void>(),
+            };
+            let sequences: Vec<hvl_t> = cells.iter().map(|c| sequence(c.as_ref())).collect();
+            // SAFETY: as many sequences as the box has cells; the library only reads them.
+            unsafe {
+                put(
+                    &dataset,
+                    &datatype,
+                    (start, shape),
+                    sequences.as_ptr().cast(),
+                )
+            }
+        };
+        written.map_err(|e| e.context(path))
     }
 
     /// Writes everything so far to the file.
@@ -209,6 +249,46 @@ impl Output {
     /// Writes everything, and closes the file.
     pub fn finish(self) -> Result<()> {
         self.flush()
+    }
+}
+
+/// Writes a box of a dataset.
+///
+/// # Safety
+/// `cells` leads to as many elements of the type as the box has.
+unsafe fn put(
+    dataset: &Id,
+    memory_type: &Id,
+    (start, shape): (&[u64], &[u64]),
+    cells: *const c_void,
+) -> Result<()> {
+    if shape.contains(&0) {
+        return Ok(());
+    }
+    let memory = json::space(shape)?;
+    // SAFETY: both selections have the elements of the box, and so has the buffer.
+    unsafe {
+        let space = Id::new(H5Dget_space(dataset.get()), "tell a shape")?;
+        if !shape.is_empty() {
+            let selected = H5Sselect_hyperslab(
+                space.get(),
+                H5S_SELECT_SET,
+                start.as_ptr(),
+                std::ptr::null(),
+                shape.as_ptr(),
+                std::ptr::null(),
+            );
+            check(selected, "select a box")?;
+        }
+        let written = H5Dwrite(
+            dataset.get(),
+            memory_type.get(),
+            memory.get(),
+            space.get(),
+            H5P_DEFAULT,
+            cells,
+        );
+        check(written, "write cells")
     }
 }
 

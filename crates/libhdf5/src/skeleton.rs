@@ -5,52 +5,32 @@
 //! written last, when all of them are there.
 
 use std::collections::{HashMap, HashSet};
-use std::ffi::{CStr, c_char, c_void};
+use std::ffi::CStr;
 use std::path::Path;
 
 use hdf5_metno_sys::LOCK;
-use hdf5_metno_sys::h5::{H5_INDEX_CRT_ORDER, H5_INDEX_NAME, H5_ITER_INC, herr_t};
 use hdf5_metno_sys::h5d::{
-    H5D_ALLOC_TIME_INCR, H5D_ALLOC_TIME_LATE, H5D_CHUNKED, H5D_COMPACT, H5D_CONTIGUOUS,
-    H5D_FILL_VALUE_USER_DEFINED, H5D_VIRTUAL, H5Dcreate2, H5Dget_create_plist, H5Dget_space,
-    H5Dget_type, H5Dopen2,
+    H5D_ALLOC_TIME_INCR, H5D_ALLOC_TIME_LATE, H5D_CHUNKED, H5D_COMPACT, H5Dcreate2,
+    H5Dget_create_plist, H5Dget_space, H5Dget_type, H5Dopen2,
 };
-use hdf5_metno_sys::h5f::{
-    H5F_ACC_RDONLY, H5F_ACC_TRUNC, H5F_LIBVER_V18, H5F_LIBVER_V114, H5F_SCOPE_LOCAL, H5Fcreate,
-    H5Fflush, H5Fget_create_plist, H5Fget_file_image, H5Fopen,
-};
+use hdf5_metno_sys::h5f::{H5F_ACC_RDONLY, H5Fopen};
 use hdf5_metno_sys::h5g::{H5Gcreate2, H5Gget_create_plist};
 use hdf5_metno_sys::h5i::hid_t;
 use hdf5_metno_sys::h5l::{
-    H5L_TYPE_EXTERNAL, H5L_TYPE_HARD, H5L_TYPE_SOFT, H5L_info2_t, H5Lcreate_external,
-    H5Lcreate_hard, H5Lcreate_soft, H5Lget_val, H5Literate2, H5Lunpack_elink_val,
+    H5L_TYPE_EXTERNAL, H5L_TYPE_HARD, H5L_TYPE_SOFT, H5Lcreate_hard, H5Lcreate_soft,
 };
 use hdf5_metno_sys::h5o::{
     H5O_TYPE_DATASET, H5O_TYPE_GROUP, H5O_TYPE_NAMED_DATATYPE, H5O_info2_t, H5Olink, H5Oopen,
 };
-use hdf5_metno_sys::h5p::{
-    H5P_CLS_DATASET_CREATE, H5P_CLS_FILE_ACCESS, H5P_CLS_LINK_CREATE, H5P_CRT_ORDER_TRACKED,
-    H5P_DEFAULT, H5Pcreate, H5Pfill_value_defined, H5Pget_attr_creation_order,
-    H5Pget_external_count, H5Pget_fill_value, H5Pget_layout, H5Pget_link_creation_order,
-    H5Pset_alloc_time, H5Pset_attr_creation_order, H5Pset_char_encoding, H5Pset_chunk,
-    H5Pset_fapl_core, H5Pset_file_image, H5Pset_fill_value, H5Pset_layout, H5Pset_libver_bounds,
-    H5Pset_link_creation_order,
-};
-use hdf5_metno_sys::h5s::H5Sget_simple_extent_dims;
-use hdf5_metno_sys::h5t::{
-    H5T_CSET_UTF8, H5Tcommit_anon, H5Tcommitted, H5Tcopy, H5Tget_create_plist, H5Tget_size,
-};
-use hyperslab_index::{Error, Result, Shape, default_chunks};
+use hdf5_metno_sys::h5p::{H5P_DEFAULT, H5Pget_layout, H5Pset_alloc_time};
+use hdf5_metno_sys::h5t::{H5Tcommit_anon, H5Tcommitted, H5Tcopy, H5Tget_create_plist};
+use hyperslab_index::{Error, Result};
 
-use crate::handle::{Id, c_name, check, failed, info, sides, start};
+use crate::files::{file_in_memory, image};
+use crate::handle::{Id, c_name, check, info, sides, start};
+use crate::links::{copy_external_link, link_creation, link_value, links};
+use crate::properties::own_cells;
 use crate::{attributes, filters, references};
-
-/// Bytes by which a file in memory grows.
-const GROWTH: usize = 1 << 20;
-/// Bytes of a chunk of a dataset that had none.
-const CHUNK: u64 = 1 << 20;
-/// The longest value of a link.
-const LONGEST_LINK: usize = 1 << 17;
 
 /// What identifies an object of a file.
 type Token = [u8; 16];
@@ -112,115 +92,6 @@ pub(crate) fn copy_structure(
     };
     copier.run()?;
     Ok(copier.made)
-}
-
-/// Opens a skeleton.
-pub(crate) fn open_image(image: &mut [u8]) -> Result<Id> {
-    // SAFETY: the image is copied by the call that is given it.
-    unsafe {
-        let access = Id::new(H5Pcreate(*H5P_CLS_FILE_ACCESS), "make properties")?;
-        check(
-            H5Pset_fapl_core(access.get(), GROWTH, 0),
-            "keep a file in memory",
-        )?;
-        let bytes = image.as_mut_ptr().cast::<c_void>();
-        check(
-            H5Pset_file_image(access.get(), bytes, image.len()),
-            "take a file in memory",
-        )?;
-        let name = c_name("skeleton.h5")?;
-        let file = H5Fopen(name.as_ptr(), H5F_ACC_RDONLY, access.get());
-        Id::new(file, "open the skeleton")
-    }
-}
-
-/// Makes a file on disk with the properties of another one.
-pub(crate) fn file_on_disk(source: &Id, path: &Path) -> Result<Id> {
-    let name = c_name(&path.to_string_lossy())?;
-    // SAFETY: identifiers are checked, and the name is a C string.
-    unsafe {
-        let creation = creation_of(source)?;
-        let access = access()?;
-        let made = H5Fcreate(name.as_ptr(), H5F_ACC_TRUNC, creation.get(), access.get());
-        Id::new(made, &format!("make {}", path.display()))
-    }
-}
-
-/// A new file in memory with the properties of another one.
-fn file_in_memory(source: &Id) -> Result<Id> {
-    // SAFETY: classes are open as long as the library is; identifiers are checked.
-    unsafe {
-        let access = access()?;
-        check(
-            H5Pset_fapl_core(access.get(), GROWTH, 0),
-            "keep a file in memory",
-        )?;
-        let creation = creation_of(source)?;
-        let name = c_name("skeleton.h5")?;
-        let made = H5Fcreate(name.as_ptr(), H5F_ACC_TRUNC, creation.get(), access.get());
-        Id::new(made, "make a file in memory")
-    }
-}
-
-/// The creation properties of a file, with those of its root group, which the library leaves out.
-fn creation_of(file: &Id) -> Result<Id> {
-    // SAFETY: the identifier is that of a file.
-    unsafe {
-        let creation = H5Fget_create_plist(file.get());
-        let creation = Id::new(creation, "tell how a file was made")?;
-        let root = H5Oopen(file.get(), c"/".as_ptr(), H5P_DEFAULT);
-        let root = Id::new(root, "open the root group")?;
-        let group = H5Gget_create_plist(root.get());
-        let group = Id::new(group, "tell how a group was made")?;
-        let (mut links, mut attributes) = (0, 0);
-        let told = H5Pget_link_creation_order(group.get(), &mut links);
-        check(told, "tell the order of links")?;
-        let told = H5Pget_attr_creation_order(group.get(), &mut attributes);
-        check(told, "tell the order of attributes")?;
-        let set = H5Pset_link_creation_order(creation.get(), links);
-        check(set, "set the order of links")?;
-        let set = H5Pset_attr_creation_order(creation.get(), attributes);
-        check(set, "set the order of attributes")?;
-        Ok(creation)
-    }
-}
-
-/// Access properties for files that version 1.14 opens.
-fn access() -> Result<Id> {
-    // SAFETY: the class is open as long as the library is.
-    unsafe {
-        let access = Id::new(H5Pcreate(*H5P_CLS_FILE_ACCESS), "make properties")?;
-        // Not earlier: version 1.6 had no attributes of more than 64 KiB.
-        let set = H5Pset_libver_bounds(access.get(), H5F_LIBVER_V18, H5F_LIBVER_V114);
-        check(set, "write for version 1.14")?;
-        Ok(access)
-    }
-}
-
-/// The bytes of a file in memory.
-fn image(file: &Id) -> Result<Vec<u8>> {
-    // SAFETY: the buffer has the size that the library asks for.
-    unsafe {
-        check(
-            H5Fflush(file.get(), H5F_SCOPE_LOCAL),
-            "write a file in memory",
-        )?;
-        let size = H5Fget_file_image(file.get(), std::ptr::null_mut(), 0);
-        let size = usize::try_from(size).map_err(|_| failed("tell the size of a file"))?;
-        let mut bytes = vec![0u8; size];
-        let got = H5Fget_file_image(file.get(), bytes.as_mut_ptr().cast(), size);
-        match usize::try_from(got) == Ok(size) {
-            true => Ok(bytes),
-            false => Err(failed("give a file in memory")),
-        }
-    }
-}
-
-/// A link of a group.
-struct Link {
-    name: String,
-    kind: i32,
-    is_utf8: bool,
 }
 
 struct Copier<'a> {
@@ -292,7 +163,7 @@ impl Copier<'_> {
                 self.canonical.insert(token(&info), path.to_owned());
             }
             H5O_TYPE_GROUP => {
-                let mut links = self.links(path)?;
+                let mut links = links(&self.open(self.source, path)?, path)?;
                 links.retain(|link| link.kind == H5L_TYPE_HARD as i32);
                 links.sort_by(|a, b| a.name.cmp(&b.name));
                 for link in links {
@@ -306,13 +177,13 @@ impl Copier<'_> {
 
     /// Makes everything below a group that is there.
     fn group(&mut self, path: &str) -> Result<()> {
-        for link in self.links(path)? {
+        for link in links(&self.open(self.source, path)?, path)? {
             let below = joined(path, &link.name);
             let creation = link_creation(link.is_utf8)?;
             match link.kind {
                 kind if kind == H5L_TYPE_HARD as i32 => self.object(&below, &creation)?,
                 kind if kind == H5L_TYPE_SOFT as i32 => {
-                    let value = self.link_value(&below)?;
+                    let value = link_value(self.source, &below)?;
                     let target = CStr::from_bytes_until_nul(&value)
                         .map_err(|_| Error::data(format!("the link {below} has no end")))?;
                     let name = c_name(&below)?;
@@ -329,7 +200,7 @@ impl Copier<'_> {
                     check(made, &format!("make the link {below}"))?;
                 }
                 kind if kind == H5L_TYPE_EXTERNAL as i32 => {
-                    self.external_link(&below, &creation)?
+                    copy_external_link((self.source, self.target), &below, &creation)?
                 }
                 kind => self.made.lost.push(format!(
                     "{below}: a link of type {kind}, which only its program knows"
@@ -337,74 +208,6 @@ impl Copier<'_> {
             }
         }
         Ok(())
-    }
-
-    fn links(&self, path: &str) -> Result<Vec<Link>> {
-        let group = self.open(self.source, path)?;
-        let mut links: Vec<Link> = Vec::new();
-        let mut flags = 0;
-        // SAFETY: `gather` is given a pointer to `links`, which lives longer than the call.
-        unsafe {
-            let creation = Id::new(
-                H5Gget_create_plist(group.get()),
-                "tell how a group was made",
-            )?;
-            check(
-                H5Pget_link_creation_order(creation.get(), &mut flags),
-                "tell the order of links",
-            )?;
-            let index = match flags & H5P_CRT_ORDER_TRACKED {
-                0 => H5_INDEX_NAME,
-                _ => H5_INDEX_CRT_ORDER,
-            };
-            let out: *mut Vec<Link> = &mut links;
-            let mut at = 0;
-            let done = H5Literate2(
-                group.get(),
-                index,
-                H5_ITER_INC,
-                &mut at,
-                Some(gather),
-                out.cast(),
-            );
-            check(done, &format!("list {path}"))?;
-        }
-        Ok(links)
-    }
-
-    fn link_value(&self, path: &str) -> Result<Vec<u8>> {
-        let name = c_name(path)?;
-        let mut value = vec![0u8; LONGEST_LINK];
-        // SAFETY: the buffer has the size that is given.
-        let got = unsafe {
-            let room = value.as_mut_ptr().cast::<c_void>();
-            H5Lget_val(self.source, name.as_ptr(), room, LONGEST_LINK, H5P_DEFAULT)
-        };
-        check(got, &format!("read the link {path}"))?;
-        Ok(value)
-    }
-
-    fn external_link(&self, path: &str, creation: &Id) -> Result<()> {
-        let value = self.link_value(path)?;
-        let (mut file, mut object) = (std::ptr::null(), std::ptr::null());
-        let mut flags = 0;
-        let name = c_name(path)?;
-        // SAFETY: the value is as long as is said, and what it is unpacked to points into it.
-        unsafe {
-            let packed = value.as_ptr().cast::<c_void>();
-            let unpacked =
-                H5Lunpack_elink_val(packed, value.len(), &mut flags, &mut file, &mut object);
-            check(unpacked, &format!("read the link {path}"))?;
-            let made = H5Lcreate_external(
-                file,
-                object,
-                self.target,
-                name.as_ptr(),
-                creation.get(),
-                H5P_DEFAULT,
-            );
-            check(made, &format!("make the link {path}"))
-        }
     }
 
     /// Makes the object that a hard link leads to, or the link if the object is there.
@@ -585,77 +388,6 @@ impl Copier<'_> {
     }
 }
 
-/// Creation properties for a dataset that has its cells itself: mappings and other files are left out.
-fn own_cells(how: Id, datatype: &Id, space: &Id) -> Result<Id> {
-    // SAFETY: the identifier is that of creation properties; the buffer has the size of the type.
-    unsafe {
-        let elsewhere =
-            H5Pget_layout(how.get()) == H5D_VIRTUAL || H5Pget_external_count(how.get()) > 0;
-        if !elsewhere {
-            return Ok(how);
-        }
-        let own = Id::new(H5Pcreate(*H5P_CLS_DATASET_CREATE), "make properties")?;
-        let (sides, size) = (sides(space)?, H5Tget_size(datatype.get()));
-        match can_grow(space, sides.len())? {
-            // Only chunks let a dataset grow.
-            true => {
-                let longest = sides.iter().map(|side| (*side).max(1));
-                let shape = Shape::new(longest)?;
-                let chunk = default_chunks(&shape, size as u64, CHUNK).to_vec();
-                let set = H5Pset_chunk(own.get(), chunk.len() as i32, chunk.as_ptr());
-                check(set, "set chunks")?;
-            }
-            false => check(H5Pset_layout(own.get(), H5D_CONTIGUOUS), "make a layout")?,
-        }
-        let mut defined = std::mem::zeroed();
-        check(
-            H5Pfill_value_defined(how.get(), &mut defined),
-            "tell a fill value",
-        )?;
-        if defined == H5D_FILL_VALUE_USER_DEFINED {
-            let mut value = vec![0u8; size];
-            let room = value.as_mut_ptr().cast::<c_void>();
-            check(
-                H5Pget_fill_value(how.get(), datatype.get(), room),
-                "tell a fill value",
-            )?;
-            let value = value.as_ptr().cast::<c_void>();
-            check(
-                H5Pset_fill_value(own.get(), datatype.get(), value),
-                "set a fill value",
-            )?;
-        }
-        Ok(own)
-    }
-}
-
-/// True if a dataset of this shape may become larger.
-fn can_grow(space: &Id, rank: usize) -> Result<bool> {
-    let (mut sides, mut limits) = (vec![0; rank], vec![0; rank]);
-    // SAFETY: both lists have room for as many sides as the space has dimensions.
-    let got =
-        unsafe { H5Sget_simple_extent_dims(space.get(), sides.as_mut_ptr(), limits.as_mut_ptr()) };
-    match got >= 0 {
-        true => Ok(sides != limits),
-        false => Err(failed("tell the limits of a dataspace")),
-    }
-}
-
-/// Properties of a link whose name has this encoding.
-fn link_creation(is_utf8: bool) -> Result<Id> {
-    // SAFETY: the class is open as long as the library is.
-    unsafe {
-        let creation = Id::new(H5Pcreate(*H5P_CLS_LINK_CREATE), "make properties")?;
-        if is_utf8 {
-            check(
-                H5Pset_char_encoding(creation.get(), H5T_CSET_UTF8),
-                "name a link",
-            )?;
-        }
-        Ok(creation)
-    }
-}
-
 fn joined(path: &str, name: &str) -> String {
     match path {
         "/" => format!("/{name}"),
@@ -666,25 +398,4 @@ fn joined(path: &str, name: &str) -> String {
 fn token(info: &H5O_info2_t) -> Token {
     // SAFETY: a token is sixteen bytes without meaning to anybody but the library.
     unsafe { std::mem::transmute_copy(&info.token) }
-}
-
-/// Appends a link to the list that `out` is.
-unsafe extern "C" fn gather(
-    _: hid_t,
-    name: *const c_char,
-    info: *const H5L_info2_t,
-    out: *mut c_void,
-) -> herr_t {
-    // SAFETY: the library hands out a name and an info; `out` is the list of `links`.
-    unsafe {
-        let Ok(name) = CStr::from_ptr(name).to_str() else {
-            return -1;
-        };
-        (*out.cast::<Vec<Link>>()).push(Link {
-            name: name.to_owned(),
-            kind: (*info).type_ as i32,
-            is_utf8: (*info).cset == H5T_CSET_UTF8,
-        });
-    }
-    0
 }

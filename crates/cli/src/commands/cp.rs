@@ -22,15 +22,17 @@ const EXAMPLES: &str = "Examples:
   hyperslab cp a.zarr b.zarr --chunks auto --shards auto --memory 256MiB
   hyperslab cp data/climate.zarr s3://bucket/climate.zarr --resume
   hyperslab cp run.h5 s3://bucket/run.h5
-  hyperslab cp s3://bucket/run.h5 again.h5 --verify";
+  hyperslab cp s3://bucket/run.h5 again.h5 --verify
+  hyperslab cp s3://bucket/climate.zarr climate.nc";
 
 /// Endings of destinations on local disk that are written as HDF5 files.
 const HDF5_ENDINGS: [&str; 5] = [".h5", ".hdf5", ".he5", ".nc", ".nc4"];
 
 /// Copy an array or a whole hierarchy
 ///
-/// An HDF5 file becomes a Zarr v3 hierarchy, with all that Zarr cannot say beside it; a destination on
-/// local disk that ends in .h5, .hdf5 or .nc is written as an HDF5 file again.
+/// An HDF5 file becomes a Zarr v3 hierarchy, with all that Zarr cannot say beside it. A destination on
+/// local disk that ends in .h5, .hdf5 or .nc is written as an HDF5 file: like the one that the source
+/// was copied from, or from what Zarr says of it, with deflate for all that is compressed.
 ///
 /// The copy is laid out like the source unless layout options say otherwise; a layout with the
 /// same chunks and codecs is copied object by object, without decoding.
@@ -127,6 +129,18 @@ impl Job<'_> {
             Some(Extent::Sides(sides)) => Some(sides.clone()),
             _ => None,
         };
+        let others = LayoutArguments {
+            chunks: None,
+            ..arguments.layout.clone()
+        };
+        if others.any() || (chunks.is_none() && arguments.layout.chunks.is_some()) {
+            return Err(Error::invalid(
+                "of the layout of an HDF5 file only the chunks can be chosen here",
+            )
+            .with_hint(
+                "give --chunks as numbers, such as --chunks 64,64, and no other layout option",
+            ));
+        }
         let how = bridge::Export {
             memory: self.memory,
             chunks,

@@ -65,6 +65,9 @@ pub struct ArraySpec {
     pub chunks: Option<Vec<u64>>,
     /// Shard shape; `Some(empty)` asks for none.
     pub shards: Option<Vec<u64>>,
+    /// Whether chunks of a given shape are put into shards if they are many and small, and nothing is
+    /// said of shards.
+    pub may_shard: bool,
     /// Order of dimensions in stored chunks; `None` is row-major.
     pub order: Option<Vec<usize>>,
     /// Store numbers big-endian.
@@ -89,6 +92,7 @@ impl ArraySpec {
             dtype,
             chunks: None,
             shards: None,
+            may_shard: false,
             order: None,
             big_endian: false,
             compression: Compression::Default,
@@ -118,8 +122,13 @@ impl ArraySpec {
         } else {
             Vec::new()
         });
-        if meta.format == ZarrFormat::Hdf5 && meta.codecs.to_json().is_empty() {
-            spec.compression = Compression::None;
+        if meta.format == ZarrFormat::Hdf5 {
+            // Chunks of a file are no objects, and may be small.
+            spec.shards = None;
+            spec.may_shard = true;
+            if meta.codecs.to_json().is_empty() {
+                spec.compression = Compression::None;
+            }
         }
         if meta.format == ZarrFormat::V3 {
             spec.keys = Some(meta.keys.clone());
@@ -148,7 +157,7 @@ impl ArraySpec {
         let shard = match &self.shards {
             Some(sides) if sides.is_empty() => None,
             Some(sides) => Some(Shape::new(sides.iter().copied())?),
-            None if self.chunks.is_none() && !chain_given => {
+            None if (self.chunks.is_none() || self.may_shard) && !chain_given => {
                 self.default_shard(&unit, cell, policy)?
             }
             None => None,
