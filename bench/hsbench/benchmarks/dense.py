@@ -243,7 +243,7 @@ def run(settings: Settings, report: Report) -> None:
                     bench.cpu.clear()
                     report.say(f"dense: {op} {layout} {place}")
                     # The simulator holds what is written to it, too.
-                    spare = 4 * bench.bytes if place == "disk" else 8 * bench.bytes
+                    spare = 4 << 30 if place == "disk" else 8 << 30
                     with little_free_memory(spare):
                         if op == "read":
                             times = bench.reads(place, layout, name)

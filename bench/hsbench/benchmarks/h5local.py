@@ -152,7 +152,7 @@ class Bench:
             return self.workers[OURS].ask("plain_load", **plain)["seconds"]
 
         systems["plain"] = floor
-        with little_free_memory(4 * self.bytes):
+        with little_free_memory(4 << 30):
             runs = interleave(systems, self.runs)
         times = {name: spread.median for name, spread in runs.items()}
         self.row(what, times)
