@@ -84,7 +84,7 @@ pub(crate) struct Global {
     #[arg(long, global = true, value_name = "TIME", value_parser = caching::time)]
     pub(crate) deadline: Option<Duration>,
     /// URL of the function next to the data; reads call it where that pays. Calls are signed with the
-    /// secret in HYPERSLAB_FUNCTION_SECRET
+    /// secret in HYPERSLAB_FUNCTION_SECRET, and bear the token in HYPERSLAB_FUNCTION_TOKEN
     #[arg(
         long,
         global = true,

@@ -26,6 +26,8 @@ pub(crate) fn prices(text: &str) -> Result<Arc<PriceBook>, String> {
 
 /// The secret that calls of the function are signed with, where no file is named.
 const SECRET: &str = "HYPERSLAB_FUNCTION_SECRET";
+/// A token for the cloud that stands before the function.
+const TOKEN: &str = "HYPERSLAB_FUNCTION_TOKEN";
 
 /// The function next to the data, if one is named. Its secret is in the file, or else in the
 /// environment; without one, calls are not signed.
@@ -49,7 +51,11 @@ pub(crate) fn function(
         }
         None => environment.get(SECRET).map(Secret::new).transpose()?,
     };
-    FunctionClient::new(url, secret).map(|client| Some(Arc::new(client)))
+    let mut client = FunctionClient::new(url, secret)?;
+    if let Some(token) = environment.get(TOKEN) {
+        client = client.with_token(token)?;
+    }
+    Ok(Some(Arc::new(client)))
 }
 
 fn load<T>(
@@ -102,6 +108,9 @@ mod tests {
         let set: Environment = [(SECRET, secret)].into_iter().collect();
         let signed = shown(function(url, None, &set).unwrap());
         assert!(signed.contains("signed: true") && !signed.contains(secret));
+
+        let token: Environment = [(TOKEN, "no\ntoken")].into_iter().collect();
+        assert!(function(url, None, &token).is_err());
 
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("secret");

@@ -1,8 +1,8 @@
 //! The client of the protocol, for the engine.
 //!
 //! Invariant: a call returns the bytes that were asked for, or an error before its deadline. It
-//! follows no redirect, and neither the secret nor the query of the function's URL (where a cloud's
-//! own key may be) gets into an error.
+//! follows no redirect, and neither the secret nor the token nor the query of the function's URL (where
+//! a cloud's own key may be) gets into an error.
 
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
@@ -11,6 +11,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use base64::Engine as _;
 use bytes::{Bytes, BytesMut};
 use hyperslab_index::{Error, Result};
+use reqwest::header::{AUTHORIZATION, HeaderValue};
 use reqwest::{Client, Method, Url};
 use serde::{Deserialize, Serialize};
 
@@ -54,6 +55,8 @@ struct Taken {
 pub struct FunctionClient {
     url: Url,
     secret: Option<Secret>,
+    /// What the cloud that stands before the function asks for, as a header says it.
+    authorization: Option<HeaderValue>,
     /// The client and the process that made it: connections must not be shared across `fork`.
     client: Mutex<Option<(u32, Client)>>,
 }
@@ -79,8 +82,21 @@ impl FunctionClient {
         Ok(FunctionClient {
             url,
             secret,
+            authorization: None,
             client: Mutex::default(),
         })
+    }
+
+    /// The same with a token that every call bears, such as an identity token for Cloud Run.
+    pub fn with_token(mut self, token: &str) -> Result<Self> {
+        let header = HeaderValue::from_str(&format!("Bearer {}", token.trim()));
+        let mut header = header.map_err(|_| {
+            Error::invalid("the token of the function has characters that no token has")
+                .with_hint("check HYPERSLAB_FUNCTION_TOKEN")
+        })?;
+        header.set_sensitive(true);
+        self.authorization = Some(header);
+        Ok(self)
     }
 
     /// Where the function is, without the query.
@@ -170,6 +186,9 @@ impl FunctionClient {
         if let Some(secret) = &self.secret {
             let expires = now_unix().saturating_add(VALIDITY);
             request = request.header(SIGNATURE_HEADER, sign(secret, &body, expires));
+        }
+        if let Some(authorization) = &self.authorization {
+            request = request.header(AUTHORIZATION, authorization.clone());
         }
         if !body.is_empty() {
             request = request
@@ -272,7 +291,42 @@ pub(crate) fn now_unix() -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use std::io::{Read as _, Write as _};
+
     use super::*;
+
+    #[tokio::test]
+    async fn a_token_is_borne_by_every_call_and_never_shown() {
+        let server = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}", server.local_addr().unwrap());
+        let client = FunctionClient::new(&url, None).unwrap();
+        assert!(
+            FunctionClient::new(&url, None)
+                .unwrap()
+                .with_token("a\nb")
+                .is_err()
+        );
+        let client = client.with_token("t0ken\n").unwrap();
+        assert!(!format!("{client:?}").contains("t0ken"));
+        let seen = std::thread::spawn(move || {
+            let (mut stream, _) = server.accept().unwrap();
+            let mut head = Vec::new();
+            while !head.ends_with(b"\r\n\r\n") {
+                let mut byte = [0];
+                stream.read_exact(&mut byte).unwrap();
+                head.push(byte[0]);
+            }
+            let answer = b"HTTP/1.1 401 Unauthorized\r\ncontent-length: 0\r\n\r\n";
+            stream.write_all(answer).unwrap();
+            String::from_utf8(head).unwrap()
+        });
+        let refused = client
+            .health(Instant::now() + Duration::from_secs(20))
+            .await;
+        assert!(!format!("{refused:?}").contains("t0ken"));
+        let head = seen.join().unwrap();
+        assert!(head.contains("authorization: Bearer t0ken\r\n"), "{head}");
+    }
 
     #[test]
     fn urls_are_checked_and_shown_without_their_query() {

@@ -116,11 +116,7 @@ impl Landing {
         if self.buffer.len() < len + 2 * PAGE {
             self.buffer.resize(len + 2 * PAGE, 0);
         }
-        let in_file = match body {
-            Body::File { range, .. } => range.start + offset,
-            Body::Memory(_) => 0,
-        };
-        let shift = place(in_file as usize, to);
+        let shift = place(in_file(body, offset), to);
         let from = self.buffer.as_ptr().align_offset(PAGE).min(PAGE) + shift;
         self.held = from..from + len;
         body.read_at(offset, &mut self.buffer[self.held.clone()])
@@ -130,6 +126,21 @@ impl Landing {
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.buffer[self.held.clone()]
     }
+}
+
+/// Where in its file a body's byte is; the pages of the kernel's cache begin where the file's do.
+fn in_file(body: &Body, offset: u64) -> usize {
+    match body {
+        Body::File { range, .. } => (range.start + offset) as usize,
+        Body::Memory(_) => 0,
+    }
+}
+
+/// True if the kernel would be slow to copy a body's bytes from `offset` on to the address `to`: what it
+/// writes lies a little behind what it reads next, as far as their places in pages tell.
+pub(crate) fn collides(body: &Body, offset: u64, to: usize) -> bool {
+    let behind = to.wrapping_sub(in_file(body, offset)) % PAGE;
+    (1..APART).contains(&behind)
 }
 
 /// Where in its page a buffer between two others begins.

@@ -1,7 +1,7 @@
 //! Moves cells between stored chunks and the caller's buffer.
 //!
 //! The inner loop of every read and write. Decoded chunks are copied cell run by cell run; raw
-//! chunks on local disk are read through a window that a core's cache holds.
+//! chunks on local disk are read into their place, or through a window that a core's cache holds.
 
 use std::cell::Cell;
 use std::ops::Range;
@@ -11,7 +11,7 @@ use hyperslab_format::CodecChain;
 use hyperslab_index::{CellOrder, Part, StridedCopy, Target};
 use hyperslab_store::Body;
 
-use crate::buffers::Landing;
+use crate::buffers::{Landing, collides};
 use crate::canvas::{Access, Canvas};
 use crate::clip::clip;
 use crate::{Error, Result};
@@ -322,9 +322,8 @@ impl FillSpan {
 
 /// Reads pieces of a chunk out of the responses that hold it.
 ///
-/// A file goes through a small window, although the kernel could write into the caller's buffer
-/// itself: its copy into cold memory takes two to three times as long as its copy into a window
-/// that the cache holds and ours from there.
+/// Long pieces of a file are read straight into their place. Short ones go through a small window that
+/// the cache holds, and so do those that the kernel would be slow to copy ([`collides`]).
 struct PieceReader<'a> {
     bodies: &'a [(u64, Body)],
     /// The body that served the last piece: the next one is most likely there too.
@@ -387,6 +386,10 @@ impl<'a> PieceReader<'a> {
     fn read_file(&mut self, file: &Body, mut offset: u64, mut out: &mut [u8]) -> Result<()> {
         let near = self.last <= offset && offset - self.last <= NEAR;
         self.last = offset + out.len() as u64;
+        if out.len() >= WINDOW && !collides(file, offset, out.as_ptr().addr()) {
+            self.held = 0..0;
+            return file.read_at(offset, out);
+        }
         while !out.is_empty() {
             if !self.held.contains(&offset) {
                 // A piece that stands alone is read alone; after its neighbour, more will follow.
