@@ -76,6 +76,7 @@ def interleave(
     runs: int,
     warm: int = 1,
     floor: str = "plain",
+    more: int = MORE,
 ) -> dict[str, Spread]:
     """Runs all systems in turn, `warm` rounds unmeasured and `runs` rounds measured.
 
@@ -83,12 +84,12 @@ def interleave(
     same one: what a system leaves behind (freed inodes, dirty pages) costs the next one. A system
     that answers None is left out from then on: it cannot do this. One that is `FAR` behind in every
     round up to the first measured one is measured only once. Those that end within `NEAR` of the
-    fastest, if there are several, run `MORE` times as often again; the `floor` is none of them.
+    fastest, if there are several, run `more` times as often again; the `floor` is none of them.
     """
     times: dict[str, list[float]] = {name: [] for name in systems}
     draw = random.Random(len(systems))
     far = set(systems)
-    for turn in range(warm + (1 + MORE) * runs):
+    for turn in range(warm + (1 + more) * runs):
         if turn == warm + runs:
             medians = {n: statistics.median(t) for n, t in times.items() if t and n != floor}
             limit = NEAR * min(medians.values(), default=0.0)

@@ -4,7 +4,6 @@
 
 use std::fs::{self, File};
 use std::io::{Read, Write};
-use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
@@ -13,8 +12,6 @@ use hyperslab::{Error, Result};
 use crate::cells::file_error;
 use crate::clock::{Clock, Took};
 
-/// Bytes of a file that one thread reads at a time.
-const PART: usize = 4 << 20;
 /// A page.
 const ALIGNMENT: usize = 4096;
 
@@ -79,24 +76,6 @@ pub(crate) fn read_files(folder: &str) -> Result<(Took, u64)> {
     Ok((took, total))
 }
 
-/// Reads a file in parts into one buffer: one that is allocated within the time, as a program that
-/// wants the file would, or one that is there. Returns the time and the bytes.
-pub(crate) fn load(path: &str, fresh: bool) -> Result<(Took, u64)> {
-    let file = File::open(path).map_err(file_error("read", path))?;
-    let len = file.metadata().map_err(file_error("read", path))?.len();
-    let allocate = |byte: u8| vec![byte; len as usize + ALIGNMENT];
-    let there = (!fresh).then(|| allocate(1));
-    let clock = Clock::start();
-    let mut memory = there.unwrap_or_else(|| allocate(0));
-    let aligned = memory.as_ptr().align_offset(ALIGNMENT);
-    let buffer = memory.get_mut(aligned..aligned + len as usize);
-    let parts = buffer.unwrap_or_default().chunks_mut(PART).enumerate();
-    in_parallel(parts.collect(), |(i, part)| {
-        file.read_exact_at(part, (i * PART) as u64)
-    })?;
-    Ok((clock.stop(), len))
-}
-
 fn collect(folder: &Path, files: &mut Vec<(PathBuf, u64)>) -> std::io::Result<()> {
     let mut entries = fs::read_dir(folder)?.collect::<std::io::Result<Vec<_>>>()?;
     entries.sort_by_key(fs::DirEntry::file_name);
@@ -148,10 +127,6 @@ mod tests {
         assert_eq!(fs::read_dir(folder).unwrap().count(), 10);
         assert_eq!(read_files(folder).unwrap().1, 95);
         assert!(read_files("no/such/folder").is_err());
-        for fresh in [false, true] {
-            assert_eq!(load(&format!("{folder}/9"), fresh).unwrap().1, 5);
-            assert!(load("no/such/file", fresh).is_err());
-        }
         assert!(write_files(folder, 0, &[7]).is_err());
         copy_memory((3 << 20) + 1).unwrap();
     }

@@ -67,9 +67,6 @@ pub(crate) enum Request {
     Check { boxes: u64, seed: u64 },
     /// Reads all files below a folder with one thread per core into one buffer. Timed.
     PlainRead { folder: String },
-    /// Reads a file with one thread per core, part by part: into memory that is allocated for it within
-    /// the time, or into memory that is there. Timed.
-    PlainLoad { path: String, fresh: bool },
     /// Writes the loaded cells as files of so many bytes, one thread per core. Timed.
     PlainWrite {
         folder: String,

@@ -148,10 +148,6 @@ impl Worker {
                 let (took, bytes) = floors::read_files(&folder)?;
                 Ok(took.answer(bytes))
             }
-            Request::PlainLoad { path, fresh } => {
-                let (took, bytes) = floors::load(&path, fresh)?;
-                Ok(took.answer(bytes))
-            }
             Request::PlainWrite {
                 folder,
                 file_bytes,

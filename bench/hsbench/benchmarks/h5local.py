@@ -21,7 +21,7 @@ import hdf5plugin
 import numpy as np
 
 from ..harness import OUT, Report, Settings, Unusable, interleave
-from ..machine import little_free_memory, warm_memory
+from ..machine import little_free_memory, plain_read, warm_memory
 from ..process import Worker, able, build_driver, ours, peer
 from .dense import make_cells
 
@@ -145,11 +145,10 @@ class Bench:
             for system in self.workers
             if system != "tensorstore" or kind.codecs
         }
-        plain = {"path": str(folder / "file.h5"), "fresh": True}
 
         def floor() -> float:
             warm_memory(2 * self.bytes + (256 << 20))
-            return self.workers[OURS].ask("plain_load", **plain)["seconds"]
+            return plain_read(folder / "file.h5")
 
         systems["plain"] = floor
         with little_free_memory(4 << 30):
@@ -179,10 +178,10 @@ class Bench:
         mine = self.workers[OURS]
         mine.ask("open", url=self.url(OURS, folder), data_type="float32")
         mine.ask("read")
-        plain = {"path": str(folder / "file.h5"), "fresh": False}
+        buffer = np.ones(self.bytes + MIB, dtype=np.uint8)
         systems = {
             OURS: lambda: mine.ask("read_again")["seconds"],
-            "plain": lambda: mine.ask("plain_load", **plain)["seconds"],
+            "plain": lambda: plain_read(folder / "file.h5", buffer),
         }
         times = {name: spread.median for name, spread in interleave(systems, self.runs).items()}
         if not mine.ask("verify", path=str(self.cells))["equal"]:
