@@ -45,7 +45,7 @@ fn render(title: &str, grid: &[u64], explained: &Explanation) -> String {
 
 const STYLE: &str = "body{font:15px system-ui,sans-serif;margin:2em auto;max-width:60em;\
     background:#fff;color:#222}svg{max-width:100%;height:auto}.get{fill:#8da0cb}\
-    .range{fill:#66c2a5}.function{fill:#fc8d62}.none{fill:#eee}.untouched{fill:#f7f7f7}\
+    .range{fill:#66c2a5}.function{fill:#fc8d62}.cached{fill:#e5c494}.none{fill:#eee}.untouched{fill:#f7f7f7}\
     rect{stroke:#fff;stroke-width:.5}text{font:11px system-ui,sans-serif;fill:currentColor}\
     .axis{stroke:currentColor;stroke-width:1}.key{padding:.1em .7em;margin-right:.6em}\
     @media(prefers-color-scheme:dark){body{background:#1b1b1b;color:#ddd}.untouched{fill:#262626}\
@@ -53,12 +53,14 @@ const STYLE: &str = "body{font:15px system-ui,sans-serif;margin:2em auto;max-wid
 
 const LEGEND: &str = "<p><span class=\"key\" style=\"background:#8da0cb\">get</span>\
     <span class=\"key\" style=\"background:#66c2a5\">range</span>\
-    <span class=\"key\" style=\"background:#fc8d62\">function</span> \
+    <span class=\"key\" style=\"background:#fc8d62\">function</span>\
+    <span class=\"key\" style=\"background:#e5c494\">cached</span> \
     the darker, the more requests</p>";
 
-fn class_of(method: &Method) -> (&'static str, usize) {
-    match method {
+fn class_of(chunk: &ChunkPlan) -> (&'static str, usize) {
+    match &chunk.method {
         Method::Get => ("get", 1),
+        Method::Ranges(ranges) if ranges.is_empty() && chunk.cached > 0 => ("cached", 0),
         Method::Ranges(ranges) if ranges.is_empty() => ("none", 0),
         Method::Ranges(ranges) => ("range", ranges.len()),
         Method::Function(calls) => ("function", calls.len()),
@@ -109,7 +111,7 @@ fn draw_chunks(grid: &[u64], chunks: &[ChunkPlan]) -> String {
     for chunk in chunks.iter().take(MAX_CELLS as usize) {
         let (tile, y, x) = place(chunk);
         let t = tiles.binary_search(&tile).unwrap_or(0);
-        let (class, requests) = class_of(&chunk.method);
+        let (class, requests) = class_of(chunk);
         let shade = (requests.max(1) as f64).log2().min(6.0) / 10.0;
         let _ = write!(
             svg,
