@@ -1,6 +1,7 @@
 """HDF5 beyond one file: virtual datasets, links, external cells, reference files; and bad input."""
 
 import json
+import re
 import struct
 
 import h5py
@@ -259,6 +260,18 @@ def test_raw_chunks_of_another_size_are_an_error(hyperslab, tmp_path):
     references = tmp_path / "refs.json"
     references.write_text(json.dumps({"version": 1, "refs": refs}))
     fails(hyperslab, tmp_path, f"{references}/a")
+
+
+def test_elements_of_an_absurd_size_are_an_error(hyperslab, tmp_path):
+    """A finding of the fuzzer: more memory was asked for than there is."""
+    file = tmp_path / "absurd.h5"
+    with h5py.File(file, "w") as opened:
+        opened.create_dataset("data", data=np.zeros((23, 17), "V7"), chunks=(23, 17), compression="gzip")
+    content = file.read_bytes()
+    place = re.search(rb"\x15.\x00\x00\x07\x00\x00\x00", content, re.DOTALL).start() + 4
+    for size in (2**28 + 1, 0xEE000004, 2**32 - 1):
+        file.write_bytes(content[:place] + struct.pack("<I", size) + content[place + 4 :])
+        assert "an element has" in fails(hyperslab, tmp_path, f"{file}/data")
 
 
 def test_filters_that_are_not_known_or_lie(hyperslab, tmp_path):

@@ -68,7 +68,7 @@ const TIME_UNITS: [&str; 15] = [
 ];
 
 /// A cell larger than this is taken for corrupt metadata.
-const MAX_CELL_BYTES: u64 = 1 << 28;
+pub(crate) const MAX_CELL_BYTES: u64 = 1 << 28;
 
 impl DataType {
     /// The same cells in a type that other readers of Zarr know: holes of structures get names, and

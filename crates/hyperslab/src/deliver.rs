@@ -218,15 +218,18 @@ fn decode_unit(
         if let Some(place) = out.contiguous(&piece.part, &state.order, want) {
             return out.with_slice(place, want, |slice| decode(slice, scratch));
         }
-        grow(cells, want);
+        grow(cells, want)?;
         decode(&mut cells[..want], scratch)?;
         out.scatter(&cells[..want], &piece.part, &state.order)
     })
 }
 
 /// Buffers only grow, and what is in them is overwritten: no time goes into zeroing them.
-fn grow(buffer: &mut Vec<u8>, len: usize) {
+fn grow(buffer: &mut Vec<u8>, len: usize) -> Result<()> {
     if buffer.len() < len {
+        let room = buffer.try_reserve_exact(len - buffer.len());
+        room.map_err(|_| Error::data(format!("a chunk of {len} bytes does not fit into memory")))?;
         buffer.resize(len, 0);
     }
+    Ok(())
 }

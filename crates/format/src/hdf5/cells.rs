@@ -6,6 +6,7 @@
 
 use super::datatype::{Bits, Class, Float, Order, Padding, Type};
 use crate::codec::{Fix, Swap, Wide, Widen};
+use crate::dtype::MAX_CELL_BYTES;
 use crate::{DataType, Error, Field, Result, numpy};
 
 /// How elements become cells.
@@ -24,6 +25,12 @@ pub(crate) struct Cells {
 
 impl Cells {
     pub(crate) fn new(datatype: &Type) -> Result<Cells> {
+        if u64::from(datatype.size) > MAX_CELL_BYTES {
+            return Err(Error::data(format!(
+                "an element has {} bytes, more than the {MAX_CELL_BYTES} that are taken for right",
+                datatype.size
+            )));
+        }
         let mut inner = Vec::new();
         let mut element = datatype;
         while let Class::Array { dims, base } = &element.class {
