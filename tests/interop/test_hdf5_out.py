@@ -58,11 +58,14 @@ def test_texts_and_bytes(hyperslab, tmp_path):
     texts = np.array(["", "a", "日本", "x" * 3000, "ü", "end"], dtype=object).reshape(3, 2)
     array = root.create_array("texts", shape=(3, 2), chunks=(2, 2), dtype=str, fill_value="none")
     array[:] = texts
+    blobs = np.array([b"", b"a\0b", b"xyz" * 500], dtype=object)
+    root.create_array("blobs", shape=(3,), chunks=(2,), dtype=zarr.dtype.VariableLengthBytes())[:] = blobs
     root.create_array("absent", shape=(4,), chunks=(2,), dtype=str, fill_value="none")
     hyperslab.run("cp", tmp_path / "texts.zarr", tmp_path / "texts.h5", "--verify")
     with h5py.File(tmp_path / "texts.h5") as file:
         assert file["texts"].asstr()[()].tolist() == texts.tolist()
         assert file["absent"].asstr()[()].tolist() == ["none"] * 4
+        assert [cell.tobytes() for cell in file["blobs"][()]] == blobs.tolist()
         assert h5py.check_string_dtype(file["texts"].dtype).encoding == "utf-8"
     array[0, 0] = "zero\0inside"
     with pytest.raises(AssertionError, match="zero byte"):

@@ -6,7 +6,7 @@ use std::ffi::{CString, c_char, c_void};
 use std::sync::Arc;
 
 use hdf5_metno_sys::LOCK;
-use hdf5_metno_sys::h5d::{H5D_ALLOC_TIME_INCR, H5D_ALLOC_TIME_LATE, H5Dcreate2, H5Dopen2};
+use hdf5_metno_sys::h5d::{H5D_ALLOC_TIME_INCR, H5D_ALLOC_TIME_LATE, H5Dcreate2};
 use hdf5_metno_sys::h5g::H5Gcreate2;
 use hdf5_metno_sys::h5o::H5Oopen;
 use hdf5_metno_sys::h5p::{
@@ -19,7 +19,7 @@ use hyperslab_index::{Result, default_chunks};
 use serde_json::{Map, Value};
 
 use crate::files::{image, new_in_memory};
-use crate::handle::{Id, c_name, check, start};
+use crate::handle::{Id, c_name, check, open_dataset, space, start};
 use crate::links::link_creation;
 use crate::{Skeleton, filters, json, scales, types};
 
@@ -116,9 +116,8 @@ fn group(file: &Id, path: &str, attributes: &Map<String, Value>) -> Result<()> {
 
 fn dataset(file: &Id, path: &str, meta: &ArrayMeta) -> Result<()> {
     let datatype = types::datatype(&meta.dtype)?;
-    let space = json::space(&meta.shape)?;
     let how = creation(meta, &datatype)?;
-    let made = create(file, path, &datatype, &space, &how)?;
+    let made = create(file, path, &datatype, &space(&meta.shape)?, &how)?;
     let is_scale = meta.attributes.get("CLASS").and_then(Value::as_str) == Some("DIMENSION_SCALE");
     for (name, value) in &meta.attributes {
         let of_scale = is_scale && matches!(name.as_str(), "CLASS" | "NAME");
@@ -248,7 +247,7 @@ fn dimensions(
     };
     for (path, meta) in arrays {
         if is_scale(path, meta) {
-            scales::become_scale(&open(file, path)?, leaf(path))?;
+            scales::become_scale(&open_dataset(file.get(), path)?, leaf(path))?;
         }
     }
     // Scales that are no arrays, with their length.
@@ -256,7 +255,7 @@ fn dimensions(
     for (path, object) in objects {
         let Drawn::Array(meta) = object else { continue };
         for (dim, name) in names(meta) {
-            let dataset = open(file, path)?;
+            let dataset = open_dataset(file.get(), path)?;
             scales::label(&dataset, dim, name)?;
             if is_scale(path, meta) {
                 continue;
@@ -285,7 +284,7 @@ fn dimensions(
                 }
                 None => continue,
             };
-            scales::attach(&dataset, &open(file, &scale)?, dim)
+            scales::attach(&dataset, &open_dataset(file.get(), &scale)?, dim)
                 .map_err(|e| e.context(format!("/{path}")))?;
         }
     }
@@ -297,17 +296,10 @@ fn without_coordinates(file: &Id, path: &str, side: u64) -> Result<()> {
     let datatype = types::predefined(*H5T_IEEE_F32BE)?;
     // SAFETY: the class is open as long as the library is.
     let how = unsafe { Id::new(H5Pcreate(*H5P_CLS_DATASET_CREATE), "make properties")? };
-    let made = create(file, path, &datatype, &json::space(&[side])?, &how)?;
+    let made = create(file, path, &datatype, &space(&[side])?, &how)?;
     // The words by which netCDF-4 knows such a dataset.
     let words = format!("This is a netCDF dimension but not a netCDF variable.{side:>10}");
     scales::become_scale(&made, &words)
-}
-
-fn open(file: &Id, path: &str) -> Result<Id> {
-    let name = c_name(path)?;
-    // SAFETY: the name is a C string.
-    let id = unsafe { H5Dopen2(file.get(), name.as_ptr(), H5P_DEFAULT) };
-    Id::new(id, &format!("open /{path}"))
 }
 
 /// The dimensions of an array that have names.

@@ -4,9 +4,7 @@ use std::ffi::{CString, c_char, c_uint, c_void};
 use std::path::Path;
 
 use hdf5_metno_sys::LOCK;
-use hdf5_metno_sys::h5d::{
-    H5D_CHUNKED, H5Dget_create_plist, H5Dget_space, H5Dget_type, H5Dopen2, H5Dwrite,
-};
+use hdf5_metno_sys::h5d::{H5D_CHUNKED, H5Dget_create_plist, H5Dget_space, H5Dget_type, H5Dwrite};
 use hdf5_metno_sys::h5f::{H5F_ACC_RDWR, H5F_SCOPE_LOCAL, H5Fflush, H5Fopen};
 use hdf5_metno_sys::h5p::{
     H5P_DEFAULT, H5Pget_chunk, H5Pget_filter2, H5Pget_layout, H5Pget_nfilters, H5Premove_filter,
@@ -19,9 +17,9 @@ use hdf5_metno_sys::h5t::{
 use hyperslab_index::{Error, Result};
 
 use crate::files::{file_on_disk, open_image};
-use crate::handle::{Id, c_name, check, failed, sides, start};
+use crate::filters;
+use crate::handle::{Id, c_name, check, failed, open_dataset, sides, space, start};
 use crate::skeleton::copy_structure;
-use crate::{filters, json};
 
 /// Deflate's level in place of a filter that cannot be written.
 const DEFLATE: c_uint = 4;
@@ -109,17 +107,10 @@ impl Output {
         })
     }
 
-    fn dataset(&self, path: &str) -> Result<Id> {
-        let name = c_name(path)?;
-        // SAFETY: the name is a C string.
-        let id = unsafe { H5Dopen2(self.file.get(), name.as_ptr(), H5P_DEFAULT) };
-        Id::new(id, &format!("open {path}"))
-    }
-
     /// How a dataset is laid out.
     pub fn layout(&self, path: &str) -> Result<Layout> {
         let _lock = LOCK.lock();
-        let dataset = self.dataset(path)?;
+        let dataset = open_dataset(self.file.get(), path)?;
         // SAFETY: the identifier is that of a dataset.
         unsafe {
             let space = Id::new(H5Dget_space(dataset.get()), "tell a shape")?;
@@ -147,7 +138,7 @@ impl Output {
     /// numbers first.
     pub fn write(&self, path: &str, start: &[u64], shape: &[u64], cells: &[u8]) -> Result<()> {
         let _lock = LOCK.lock();
-        let dataset = self.dataset(path)?;
+        let dataset = open_dataset(self.file.get(), path)?;
         // SAFETY: the identifier is that of a dataset.
         let memory_type = unsafe {
             let file_type = Id::new(H5Dget_type(dataset.get()), "tell a type")?;
@@ -188,7 +179,7 @@ impl Output {
         cells: &[impl AsRef<[u8]>],
     ) -> Result<()> {
         let _lock = LOCK.lock();
-        let dataset = self.dataset(path)?;
+        let dataset = open_dataset(self.file.get(), path)?;
         if shape.iter().product::<u64>() != cells.len() as u64 {
             return Err(Error::internal(format!(
                 "{} cells were given for a box of {shape:?}",
@@ -265,7 +256,7 @@ unsafe fn put(
     if shape.contains(&0) {
         return Ok(());
     }
-    let memory = json::space(shape)?;
+    let memory = space(shape)?;
     // SAFETY: both selections have the elements of the box, and so has the buffer.
     unsafe {
         let space = Id::new(H5Dget_space(dataset.get()), "tell a shape")?;

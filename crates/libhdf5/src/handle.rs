@@ -3,14 +3,17 @@
 use std::ffi::{CStr, CString, c_uint, c_void};
 
 use hdf5_metno_sys::h5::{H5open, herr_t, hsize_t};
+use hdf5_metno_sys::h5d::H5Dopen2;
 use hdf5_metno_sys::h5e::{
     H5E_DEFAULT, H5E_WALK_UPWARD, H5E_error2_t, H5Eclear2, H5Eset_auto2, H5Ewalk2,
 };
 use hdf5_metno_sys::h5i::{H5Idec_ref, hid_t};
 use hdf5_metno_sys::h5o::{H5O_INFO_ALL, H5O_info2_t, H5Oget_info3};
+use hdf5_metno_sys::h5p::H5P_DEFAULT;
 use hdf5_metno_sys::h5pl::H5PLset_loading_state;
 use hdf5_metno_sys::h5s::{
-    H5Sget_simple_extent_dims, H5Sget_simple_extent_ndims, H5Sget_simple_extent_npoints,
+    H5S_SCALAR, H5Screate, H5Screate_simple, H5Sget_simple_extent_dims, H5Sget_simple_extent_ndims,
+    H5Sget_simple_extent_npoints,
 };
 use hyperslab_index::{Error, Result};
 
@@ -109,6 +112,26 @@ pub(crate) fn sides(space: &Id) -> Result<Vec<hsize_t>> {
         true => Ok(dims),
         false => Err(failed("tell the shape of a dataspace")),
     }
+}
+
+/// A dataspace of these sides.
+pub(crate) fn space(dims: &[hsize_t]) -> Result<Id> {
+    // SAFETY: the list has as many sides as is said.
+    let made = unsafe {
+        match dims.is_empty() {
+            true => H5Screate(H5S_SCALAR),
+            false => H5Screate_simple(dims.len() as i32, dims.as_ptr(), std::ptr::null()),
+        }
+    };
+    Id::new(made, "make a dataspace")
+}
+
+/// Opens the dataset at a path of a file.
+pub(crate) fn open_dataset(file: hid_t, path: &str) -> Result<Id> {
+    let name = c_name(path)?;
+    // SAFETY: the name is a C string.
+    let id = unsafe { H5Dopen2(file, name.as_ptr(), H5P_DEFAULT) };
+    Id::new(id, &format!("open {path}"))
 }
 
 /// Elements of a dataspace.

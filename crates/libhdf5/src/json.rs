@@ -5,12 +5,12 @@ use std::ffi::{CString, c_char, c_void};
 
 use hdf5_metno_sys::h5a::{H5Acreate2, H5Awrite};
 use hdf5_metno_sys::h5p::H5P_DEFAULT;
-use hdf5_metno_sys::h5s::{H5S_NULL, H5S_SCALAR, H5Screate, H5Screate_simple};
+use hdf5_metno_sys::h5s::{H5S_NULL, H5Screate};
 use hdf5_metno_sys::h5t::{H5T_IEEE_F32LE, H5T_IEEE_F64LE, H5T_STD_I64LE, H5T_STD_U64LE};
 use hyperslab_index::{Error, Result};
 use serde_json::Value;
 
-use crate::handle::{Id, c_name, check};
+use crate::handle::{Id, c_name, check, space};
 use crate::types;
 
 /// Every integer up to this one is a float.
@@ -151,18 +151,6 @@ fn write_elements(object: &Id, name: &str, dims: &[u64], elements: &Elements) ->
         unsafe { H5Awrite(made.get(), datatype.get(), cells) },
         "write it",
     )
-}
-
-/// A dataspace of these sides.
-pub(crate) fn space(dims: &[u64]) -> Result<Id> {
-    // SAFETY: the list has as many sides as is said.
-    let made = unsafe {
-        match dims.is_empty() {
-            true => H5Screate(H5S_SCALAR),
-            false => H5Screate_simple(dims.len() as i32, dims.as_ptr(), std::ptr::null()),
-        }
-    };
-    Id::new(made, "make a dataspace")
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use std::path::Path;
 use hdf5_metno_sys::LOCK;
 use hdf5_metno_sys::h5d::{
     H5D_ALLOC_TIME_INCR, H5D_ALLOC_TIME_LATE, H5D_CHUNKED, H5D_COMPACT, H5Dcreate2,
-    H5Dget_create_plist, H5Dget_space, H5Dget_type, H5Dopen2,
+    H5Dget_create_plist, H5Dget_space, H5Dget_type,
 };
 use hdf5_metno_sys::h5f::{H5F_ACC_RDONLY, H5Fopen};
 use hdf5_metno_sys::h5g::{H5Gcreate2, H5Gget_create_plist};
@@ -27,7 +27,7 @@ use hdf5_metno_sys::h5t::{H5Tcommit_anon, H5Tcommitted, H5Tcopy, H5Tget_create_p
 use hyperslab_index::{Error, Result};
 
 use crate::files::{file_in_memory, image};
-use crate::handle::{Id, c_name, check, info, sides, start};
+use crate::handle::{Id, c_name, check, info, open_dataset, sides, start};
 use crate::links::{copy_external_link, link_creation, link_value, links};
 use crate::properties::own_cells;
 use crate::{attributes, filters, references};
@@ -125,8 +125,8 @@ impl Copier<'_> {
         }
         for path in std::mem::take(&mut self.inside) {
             let (from, to) = (
-                self.dataset(self.source, &path)?,
-                self.dataset(self.target, &path)?,
+                open_dataset(self.source, &path)?,
+                open_dataset(self.target, &path)?,
             );
             let lost = references::copy_cells((self.source, &from), (self.target, &to))
                 .map_err(|e| e.context(&path))?;
@@ -141,13 +141,6 @@ impl Copier<'_> {
         let name = c_name(path)?;
         // SAFETY: the name is a C string.
         let id = unsafe { H5Oopen(file, name.as_ptr(), H5P_DEFAULT) };
-        Id::new(id, &format!("open {path}"))
-    }
-
-    fn dataset(&self, file: hid_t, path: &str) -> Result<Id> {
-        let name = c_name(path)?;
-        // SAFETY: the name is a C string.
-        let id = unsafe { H5Dopen2(file, name.as_ptr(), H5P_DEFAULT) };
         Id::new(id, &format!("open {path}"))
     }
 
