@@ -17,6 +17,7 @@ use object_store::{
 use super::client::{self, Client, Handles, Spec};
 use super::failure::{Asked, Place, explain};
 use super::transport::{Exchange, observe};
+use super::version::meta;
 use crate::key::{self, check_key, check_prefix};
 use crate::location::StoreKind;
 use crate::{Entry, Error, Get, Got, Listing, Meta, Put, Result, Store, lock};
@@ -193,15 +194,6 @@ async fn list_at_once(
 /// The exact name of an object: `Path::from` would percent-encode some characters.
 pub(super) fn path(key: &str) -> Result<Path> {
     Path::parse(key).map_err(|_| Error::invalid(format!("{key:?} is not a possible object name")))
-}
-
-pub(super) fn meta(found: &ObjectMeta) -> Meta {
-    let millis = found.last_modified.timestamp_millis();
-    Meta {
-        size: found.size,
-        etag: found.e_tag.clone(),
-        modified_ms: (millis != 0).then_some(millis),
-    }
 }
 
 impl Bucket {

@@ -4,7 +4,8 @@
 //! - [`transport`] sees every HTTP exchange, because `object_store`'s errors do not show enough;
 //! - [`failure`] turns those exchanges into our errors;
 //! - [`client`] keeps one client per endpoint, bucket and identity in each process;
-//! - [`bucket`] is the [`crate::Store`] on top, and [`read`] its reads.
+//! - [`bucket`] is the [`crate::Store`] on top, and [`read`] its reads, with [`whole`] for servers that
+//!   know no byte ranges and [`version`] for those that know no ETags.
 //!
 //! `object_store`'s own retries are off: [`crate::Retry`] does them, so that each attempt is
 //! metered and limited.
@@ -15,6 +16,7 @@ mod connection;
 mod failure;
 mod read;
 mod transport;
+mod version;
 mod whole;
 
 pub(crate) use bucket::Bucket;

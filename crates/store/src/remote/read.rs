@@ -6,9 +6,10 @@ use bytes::Bytes;
 use futures::StreamExt;
 use object_store::{GetOptions, GetResult};
 
-use super::bucket::{Bucket, meta, path};
+use super::bucket::{Bucket, path};
 use super::failure::Asked;
 use super::transport::Exchange;
+use super::version::{conditions, is_other, meta};
 use crate::location::StoreKind;
 use crate::traits::{check_order, resolve_range, too_short};
 use crate::{Body, Error, ErrorKind, Get, GetRange, Got, Meta, Result};
@@ -65,11 +66,12 @@ impl Bucket {
 
     /// The object's metadata under the conditions of `options`; `None` if it is unchanged.
     pub(super) async fn inspect(&self, key: &str, options: &Get) -> Result<Option<Meta>> {
-        let options = GetOptions {
+        let request = GetOptions {
             head: true,
             ..conditions(options)
         };
-        match self.read_head(key, options).await {
+        match self.read_head(key, request).await {
+            Ok(Some(meta)) if is_other(options, &meta) => Err(self.changed(key)),
             Ok(meta) => Ok(meta),
             Err((e, _)) if e.is_not_found() => self.confirm_absence(key, e).await,
             Err((e, _)) => Err(e),
@@ -149,6 +151,9 @@ impl Bucket {
         let Some((meta, range, segments)) = parts else {
             return Ok(Got::unchanged(unchanged(options)));
         };
+        if is_other(options, &meta) {
+            return Err(self.changed(key));
+        }
         if let Some(GetRange::Bounded(wanted)) = &options.range
             && *wanted != range
         {
@@ -168,6 +173,10 @@ impl Bucket {
             body: Body::Memory(segments),
             not_modified: false,
         })
+    }
+
+    pub(super) fn changed(&self, key: &str) -> Error {
+        Error::conflict(format!("{} has changed", self.name(key)))
     }
 
     /// A read of no bytes, which HTTP cannot express.
@@ -219,14 +228,6 @@ impl Bucket {
                 }
                 _ => e,
             })
-    }
-}
-
-pub(super) fn conditions(options: &Get) -> GetOptions {
-    GetOptions {
-        if_match: options.if_match.clone(),
-        if_none_match: options.if_none_match.clone(),
-        ..GetOptions::default()
     }
 }
 

@@ -4,18 +4,16 @@
 //! object is held, and the server only asked whether it is still the same.
 
 use bytes::Bytes;
-use chrono::{DateTime, Utc};
 use object_store::GetOptions;
 
 use super::bucket::Bucket;
-use super::read::{conditions, unchanged};
+use super::read::unchanged;
+use super::version::conditions;
 use crate::traits::resolve_range;
 use crate::{Error, Get, Got, Meta, Result};
 
 /// The largest object that is read whole because its server ignores byte ranges.
 const MAX_WHOLE_READ: u64 = 256 << 20;
-/// The time of a change says nothing if the object was read so soon after: it has whole seconds.
-const SETTLED_MS: i64 = 2000;
 
 /// An object that was read whole.
 #[derive(Clone)]
@@ -23,25 +21,16 @@ pub(super) struct Whole {
     key: String,
     meta: Meta,
     bytes: Bytes,
-    /// When it was read.
-    read: DateTime<Utc>,
 }
 
 impl Whole {
     /// The condition under which the server sends the object again; `None` if it cannot tell.
     fn condition(&self) -> Option<GetOptions> {
-        if let Some(etag) = &self.meta.etag {
-            return Some(GetOptions {
-                if_none_match: Some(etag.clone()),
-                ..GetOptions::default()
-            });
-        }
-        let modified = DateTime::from_timestamp_millis(self.meta.modified_ms?)?;
-        let settled = self.read.timestamp_millis() - modified.timestamp_millis() >= SETTLED_MS;
-        settled.then(|| GetOptions {
-            if_modified_since: Some(modified),
-            ..GetOptions::default()
-        })
+        let held = Get {
+            if_none_match: Some(self.meta.etag.clone()?),
+            ..Get::default()
+        };
+        Some(conditions(&held))
     }
 }
 
@@ -64,7 +53,7 @@ impl Bucket {
         client.hold(whole.clone());
         let etag = &whole.meta.etag;
         if options.if_match.is_some() && options.if_match != *etag {
-            return Err(Error::conflict(format!("{} has changed", self.name(key))));
+            return Err(self.changed(key));
         }
         if options.if_none_match.is_some() && options.if_none_match == *etag {
             return Ok(Got::unchanged(unchanged(options)));
@@ -101,7 +90,6 @@ impl Bucket {
             key: key.to_owned(),
             meta: got.meta,
             bytes: got.body.into_bytes()?,
-            read: Utc::now(),
         }))
     }
 }

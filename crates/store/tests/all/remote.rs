@@ -1,5 +1,7 @@
 //! The remote path against a scripted server: names on the wire, retries, errors.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use hyperslab_store::{
@@ -466,6 +468,57 @@ async fn web_servers_without_ranges_are_read_whole() {
         store.list("", None).await.unwrap_err().kind(),
         ErrorKind::Invalid
     );
+}
+
+/// Objects that change on servers without ETags, which heed conditions on time or overlook them.
+#[tokio::test]
+async fn changes_are_noticed_without_etags() {
+    for heeds in [true, false] {
+        let changed = Arc::new(AtomicBool::new(false));
+        let now = Arc::clone(&changed);
+        let server = Server::start(move |_, request| {
+            let old = "Thu, 01 Jan 2026 00:00:00 GMT";
+            let since = |name: &str| request.headers.get(name).map(String::as_str) == Some(old);
+            let changed = now.load(Ordering::Relaxed);
+            if heeds && changed && since("if-unmodified-since") {
+                return answer(412, "");
+            }
+            if heeds && !changed && since("if-modified-since") {
+                return answer(304, "");
+            }
+            let mut sent = digits(request);
+            sent.headers.retain(|(name, _)| *name == "Content-Range");
+            sent.with(
+                "Last-Modified",
+                if changed {
+                    "Thu, 01 Jan 2026 00:00:01 GMT"
+                } else {
+                    old
+                },
+            )
+        })
+        .await;
+        let store = web(&server, "").store;
+        let tag = store.get("k", range(2..5)).await.unwrap().meta.etag;
+        assert!(tag.is_some());
+        let pinned = || Get {
+            if_match: tag.clone(),
+            ..range(1..4)
+        };
+        let got = store.get("k", pinned()).await.unwrap();
+        assert_eq!(got.meta.etag, tag);
+        assert_eq!(got.body.into_bytes().unwrap(), "123");
+        let known = || Get {
+            if_none_match: tag.clone(),
+            ..Get::default()
+        };
+        assert_eq!(store.get("k", known()).await.unwrap().not_modified, heeds);
+        changed.store(true, Ordering::Relaxed);
+        let error = store.get("k", pinned()).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Conflict, "{error}");
+        let got = store.get("k", known()).await.unwrap();
+        assert!(!got.not_modified && got.meta.etag != tag);
+    }
 }
 
 #[tokio::test]

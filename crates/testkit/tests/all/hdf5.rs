@@ -136,6 +136,32 @@ fn a_remote_file_that_changes_is_an_error_and_no_mixture() {
 }
 
 #[test]
+fn a_file_that_changes_is_noticed_without_etags() {
+    let dir = tempfile::tempdir().unwrap();
+    let Some(server) = required("Python's web server", WebServer::start(dir.path())).unwrap()
+    else {
+        return;
+    };
+    run(async {
+        let path = make(dir.path(), "file.h5", 1).await?;
+        let other = make(dir.path(), "other.h5", 2).await?;
+        for (path, age) in [(&path, 90), (&other, 60)] {
+            let file = fs::File::options().append(true).open(path)?;
+            file.set_modified(SystemTime::now() - Duration::from_secs(age))?;
+        }
+        let session = Session::default();
+        let url = format!("{}/file.h5/cells", server.url());
+        let array = session.open_array(&url).await?;
+        check(&array, &model(1)).await?;
+        fs::rename(&other, &path)?;
+        let read = array.read(&Selection::All).await;
+        fails("a file that changed", read, ErrorKind::Conflict)?;
+        check(&session.open_array(&url).await?, &model(2)).await
+    })
+    .unwrap();
+}
+
+#[test]
 fn a_local_file_that_changes_is_an_error_and_no_mixture() {
     let dir = tempfile::tempdir().unwrap();
     run(async {
