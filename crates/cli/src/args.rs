@@ -7,12 +7,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::{ArgAction, Args, Parser, Subcommand};
+use hyperslab::settings;
 
 use crate::commands::{
     cache, completions, cp, create, demo, diff, doctor, du, explain, get, info, ls, profile, put,
     refs, resize, rm, sim, tree,
 };
-use crate::{caching, planning, size};
 
 const ABOUT: &str = "Large multi-dimensional arrays on any object store.
 
@@ -50,7 +50,7 @@ pub(crate) struct Global {
     #[arg(long, global = true)]
     pub(crate) json: bool,
     /// Bytes of memory that moving data may take, such as 256MiB
-    #[arg(long, global = true, value_name = "SIZE", value_parser = size::parse)]
+    #[arg(long, global = true, value_name = "SIZE", value_parser = settings::bytes)]
     pub(crate) memory: Option<u64>,
     /// Requests in flight at a time
     #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=4096))]
@@ -60,16 +60,16 @@ pub(crate) struct Global {
     #[arg(long, global = true, value_name = "NAME")]
     pub(crate) planner: Option<hyperslab::Mode>,
     /// Seconds that a dollar is worth: 0 minimises time, inf minimises money
-    #[arg(long, global = true, value_name = "SECONDS", value_parser = planning::phi)]
+    #[arg(long, global = true, value_name = "SECONDS", value_parser = settings::phi)]
     pub(crate) phi: Option<f64>,
     /// Where this client is: same-region, other-region or internet
     #[arg(long, global = true, value_name = "PLACE")]
     pub(crate) place: Option<hyperslab::Place>,
     /// What is known of the network: a file that `hyperslab profile` wrote, or aws, azure, gcp, local
-    #[arg(long, global = true, value_name = "FILE", value_parser = planning::profile)]
+    #[arg(long, global = true, value_name = "FILE", value_parser = settings::profile)]
     pub(crate) profile: Option<Arc<hyperslab::Profile>>,
     /// What requests and traffic cost: a file, or aws, azure, gcp, none
-    #[arg(long, global = true, value_name = "FILE", value_parser = planning::prices)]
+    #[arg(long, global = true, value_name = "FILE", value_parser = settings::prices)]
     pub(crate) prices: Option<Arc<hyperslab::PriceBook>>,
     /// Plan with the profile as it is: do not let the timings of reads refine it
     #[arg(long, global = true)]
@@ -81,7 +81,7 @@ pub(crate) struct Global {
     #[arg(long, global = true)]
     pub(crate) hedge: bool,
     /// End a read that takes longer, such as 30s, with an error
-    #[arg(long, global = true, value_name = "TIME", value_parser = caching::time)]
+    #[arg(long, global = true, value_name = "TIME", value_parser = settings::time)]
     pub(crate) deadline: Option<Duration>,
     /// URL of the function next to the data; reads call it where that pays. Calls are signed with the
     /// secret in HYPERSLAB_FUNCTION_SECRET, and bear the token in HYPERSLAB_FUNCTION_TOKEN
@@ -105,11 +105,11 @@ pub(crate) struct Global {
     #[arg(long, global = true, value_name = "DIR", env = "HYPERSLAB_CACHE")]
     pub(crate) cache: Option<PathBuf>,
     /// Bytes that the folder of --cache may take: 1GiB where it is left out
-    #[arg(long, global = true, value_name = "SIZE", value_parser = size::parse_positive)]
+    #[arg(long, global = true, value_name = "SIZE", value_parser = settings::positive_bytes)]
     pub(crate) cache_bytes: Option<u64>,
     /// Use cached bytes for so long, such as 10m, without asking the store whether they changed: it
     /// is always asked where this is left out
-    #[arg(long, global = true, value_name = "TIME", value_parser = caching::time)]
+    #[arg(long, global = true, value_name = "TIME", value_parser = settings::time)]
     pub(crate) cache_fresh: Option<Duration>,
     /// Print results only: no notes, no progress
     #[arg(short, long, global = true)]

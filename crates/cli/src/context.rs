@@ -5,12 +5,12 @@ use std::io::{IsTerminal, Write};
 use std::sync::Mutex;
 
 use hyperslab::store::Environment;
-use hyperslab::{Error, Options, Result, Session};
+use hyperslab::{Error, Options, Result, Session, settings};
 use serde_json::Value;
 
 use crate::args::Global;
+use crate::caching;
 use crate::progress::{Bar, Unit};
-use crate::{caching, planning};
 
 /// The surroundings of a command.
 pub(crate) struct Context {
@@ -46,7 +46,7 @@ impl Context {
         options.deadline = global.deadline;
         options.disk_cache = caching::options(global);
         options.cache_fresh = global.cache_fresh.unwrap_or(options.cache_fresh);
-        options.function = planning::function(
+        options.function = settings::function(
             global.function.as_deref(),
             global.function_secret_file.as_deref(),
             &Environment::process(),

@@ -26,7 +26,6 @@ mod moment;
 mod npy;
 mod page;
 mod permute;
-mod planning;
 mod progress;
 mod report;
 mod sides;

@@ -58,6 +58,7 @@ mod resize;
 mod runtime;
 mod scatter;
 mod session;
+pub mod settings;
 mod stream;
 mod strings;
 mod tasks;

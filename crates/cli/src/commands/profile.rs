@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::Args;
 use hyperslab::profile::{self, FunctionProfile, MeasureOptions, Measured, Profile};
 use hyperslab::store::{self, Opened, StoreKind};
-use hyperslab::{Error, Result};
+use hyperslab::{Error, Result, settings};
 use serde_json::json;
 
 use crate::address::{Address, without_query};
@@ -38,7 +38,7 @@ pub(crate) struct Arguments {
     /// URL of a place that may be written to
     url: String,
     /// Bytes of test data, at most
-    #[arg(long, value_name = "SIZE", default_value = "256MiB", value_parser = size::parse_positive)]
+    #[arg(long, value_name = "SIZE", default_value = "256MiB", value_parser = settings::positive_bytes)]
     bytes: u64,
     /// About how long to measure
     #[arg(long, value_name = "N", default_value = "60", value_parser = clap::value_parser!(u32).range(1..=3600))]

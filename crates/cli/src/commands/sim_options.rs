@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use hyperslab::{Error, Result};
+use hyperslab::{Error, Result, settings};
 use hyperslab_sim::{
     CellType, FaultKind, FaultPlan, FaultRule, KeyPair, Latency, Network, PriceBook, RateLimit,
     RateScope, SimConfig, Trigger, ZarrArray,
@@ -12,7 +12,6 @@ use hyperslab_sim::{
 use serde_json::json;
 
 use crate::sides::parse_sides;
-use crate::size;
 
 /// Where computed arrays appear.
 pub(crate) const PROCEDURAL_BUCKET: &str = "procedural";
@@ -40,10 +39,10 @@ pub(crate) struct Arguments {
     #[arg(long, value_parser = humantime::parse_duration)]
     latency: Option<Duration>,
     /// Bytes per second on one connection, such as 90MB
-    #[arg(long, value_name = "SIZE", value_parser = size::parse_positive)]
+    #[arg(long, value_name = "SIZE", value_parser = settings::positive_bytes)]
     connection_bandwidth: Option<u64>,
     /// Bytes per second in all, such as 125MB
-    #[arg(long, value_name = "SIZE", value_parser = size::parse_positive)]
+    #[arg(long, value_name = "SIZE", value_parser = settings::positive_bytes)]
     total_bandwidth: Option<u64>,
     /// Requests per second before the store answers SlowDown
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
