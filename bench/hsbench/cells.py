@@ -66,12 +66,17 @@ def join_strings(cells: list[bytes]) -> bytes:
 
 def split_strings(data: bytes) -> list[bytes]:
     """Strings from their file form."""
+    return take_strings(data, len(data))[0]
+
+
+def take_strings(data: bytes, count: int) -> tuple[list[bytes], int]:
+    """At most so many strings from the beginning of their file form, and how long that is."""
     cells, at = [], 0
-    while at < len(data):
+    while at < len(data) and len(cells) < count:
         (length,) = struct.unpack_from("<I", data, at)
         cells.append(data[at + 4 : at + 4 + length])
         at += 4 + length
-    return cells
+    return cells, at
 
 
 def first_difference(array: np.ndarray, path: str, data_type: Any) -> int | None:

@@ -6,6 +6,7 @@ import h5py
 import hdf5plugin
 import numpy as np
 import pytest
+import zarr
 
 from conftest import random_cells, same_bits
 
@@ -54,6 +55,55 @@ def check(hyperslab, tmp_path, file, name, seed=0):
         text = ",".join(f"{start}:{stop}" for start, stop in box)
         slices = tuple(slice(start, stop) for start, stop in box)
         same_bits(hyperslab.get(f"{file}/{name}[{text}]", tmp_path), expected[slices])
+
+
+def test_elements_with_parts_of_any_length_are_texts_in_json(hyperslab, tmp_path):
+    """No cell of ours has room for them, and they are as attributes are."""
+    kind = np.dtype([("name", h5py.string_dtype()), ("n", ">i4"), ("v", h5py.vlen_dtype(np.dtype("<f4")))])
+    file = tmp_path / "records.h5"
+    with h5py.File(file, "w") as opened:
+        for name, options in (("whole", {}), ("chunked", dict(chunks=(2,), compression="gzip"))):
+            data = opened.create_dataset(name, (6,), kind, **options)
+            for i in (0, 1, 5):
+                data[i] = (f"näme {i}", -i, np.arange(i) / 3)
+        words = opened.create_dataset("words", (3, 2), h5py.vlen_dtype(h5py.string_dtype()), chunks=(1, 2))
+        words[1, 1] = np.array(["", "a", "bc"], dtype=object)
+    thirds = (np.arange(5, dtype="<f4") / np.float32(3)).astype("f8").tolist()
+    filled = {"name": "", "n": 0, "v": []}
+    expected = [
+        {"name": "näme 0", "n": 0, "v": []}, {"name": "näme 1", "n": -1, "v": [0.0]},
+        filled, filled, filled, {"name": "näme 5", "n": -5, "v": thirds},
+    ]
+    for name in ("whole", "chunked"):
+        found = [json.loads(cell) for cell in hyperslab.get(f"{file}/{name}", tmp_path)]
+        assert found == expected
+        found = [json.loads(cell) for cell in hyperslab.get(f"{file}/{name}[1:6:2]", tmp_path)]
+        assert found == expected[1:6:2]
+    found = [[json.loads(cell) for cell in row] for row in hyperslab.get(f"{file}/words", tmp_path)]
+    assert found == [[[], []], [[], ["", "a", "bc"]], [[], []]]
+    # Copied, they are texts that any Zarr tool reads; and back, what they were.
+    hyperslab.run("cp", file, tmp_path / "copy.zarr")
+    texts = zarr.open_array(tmp_path / "copy.zarr" / "chunked", mode="r")[...].tolist()
+    assert [json.loads(text) for text in texts] == expected
+    hyperslab.run("cp", tmp_path / "copy.zarr", tmp_path / "back.h5")
+    with h5py.File(file) as before, h5py.File(tmp_path / "back.h5") as after:
+        for name in ("whole", "chunked", "words"):
+            assert after[name].dtype == before[name].dtype
+            assert repr(after[name][...].tolist()) == repr(before[name][...].tolist())
+
+
+def test_fill_values_of_any_length(hyperslab, tmp_path):
+    file = tmp_path / "filled.h5"
+    with h5py.File(file, "w") as opened:
+        data = opened.create_dataset("a", (7,), h5py.string_dtype(), chunks=(2,), fillvalue="nobody")
+        data[3] = "somebody"
+        opened.create_dataset("untouched", (3,), h5py.string_dtype(), fillvalue="nobody")
+    expected = ["nobody", "nobody", "nobody", "somebody", "nobody", "nobody", "nobody"]
+    assert hyperslab.get(f"{file}/a", tmp_path).tolist() == expected
+    assert hyperslab.get(f"{file}/untouched", tmp_path).tolist() == ["nobody"] * 3
+    hyperslab.run("cp", file, tmp_path / "copy.zarr")
+    copy = zarr.open_array(tmp_path / "copy.zarr" / "a", mode="r")
+    assert copy[...].tolist() == expected and copy.fill_value == "nobody"
 
 
 @pytest.mark.parametrize("libver", LIBVERS)

@@ -1,11 +1,13 @@
 """HDF5 beyond one file: virtual datasets, links, external cells, reference files; and bad input."""
 
+import base64
 import json
 import re
 import struct
 
 import h5py
 import hdf5plugin
+import numcodecs
 import numpy as np
 import pytest
 import zarr
@@ -173,6 +175,19 @@ def test_values_in_reference_files(hyperslab, tmp_path):
     file.write_text("{}")
     with pytest.raises(AssertionError, match="no metadata"):
         hyperslab.get(f"{file}/a", tmp_path)
+
+
+def test_strings_in_reference_files(hyperslab, tmp_path):
+    """As kerchunk embeds them."""
+    words = np.array(["", "a", "äöü", "日本語", "end"], dtype=object)
+    packed = numcodecs.VLenUTF8()
+    meta = {"zarr_format": 2, "shape": [7], "chunks": [5], "dtype": "|O", "fill_value": "-",
+            "order": "C", "filters": [{"id": "vlen-utf8"}], "compressor": None}
+    embedded = "base64:" + base64.b64encode(packed.encode(words)).decode()
+    refs = {".zgroup": {"zarr_format": 2}, "a/.zarray": meta, "a/0": embedded}
+    file = tmp_path / "refs.json"
+    file.write_text(json.dumps({"version": 1, "refs": refs}))
+    assert hyperslab.get(f"{file}/a", tmp_path).tolist() == [*words, "-", "-"]
 
 
 def test_references_in_parquet(hyperslab, tmp_path):

@@ -118,6 +118,35 @@ def sequences(path: Path) -> None:
             chunked[i, i % 3] = np.arange(i)
 
 
+def records(path: Path) -> None:
+    """Elements of which only parts have no fixed length, and fill values in the heap."""
+    kind = np.dtype(
+        [
+            ("name", h5py.string_dtype()),
+            ("number", "<i4"),
+            ("values", h5py.vlen_dtype(np.dtype("<f4"))),
+            ("inner", [("text", h5py.string_dtype()), ("x", ">f8")]),
+        ]
+    )
+    with h5py.File(path, "w") as file:
+        for name, options in (
+            ("contiguous", {}),
+            ("chunked", {"chunks": (4,), "compression": "gzip"}),
+            ("sparse", {"chunks": (2,)}),
+        ):
+            data = file.create_dataset(name, (13,), kind, **options)
+            for i in range(0, 13, 6 if name == "sparse" else 1):
+                values = random(np.dtype("<f4"), (i % 5,), i)
+                data[i] = (f"näme {i}", -i, values, (f"t{i}" * (i % 3), i / 3))
+        words = file.create_dataset("words", (7, 2), h5py.vlen_dtype(h5py.string_dtype()), chunks=(3, 2))
+        for i in range(0, 7, 2):
+            words[i, 1] = np.array(["a" * j for j in range(i)], dtype=object)
+        filled = file.create_dataset(
+            "filled", (9,), h5py.string_dtype(), chunks=(3,), fillvalue="nobody wrote this"
+        )
+        filled[4] = "somebody did"
+
+
 def references(path: Path) -> None:
     with h5py.File(path, "w") as file:
         file["target"] = np.arange(6)
@@ -156,6 +185,6 @@ def cases() -> Iterator[Case]:
         for i, (name, dtype) in enumerate(OTHERS.items()):
             features = frozenset({f"type {name}", f"libver {libver}"})
             yield Case(f"type-{name}-{libver}", features, simple(dtype, libver, 100 + i))
-    for write in (enums, arrays, strings, sequences, references, odd_numbers):
+    for write in (enums, arrays, strings, sequences, records, references, odd_numbers):
         name = write.__name__.replace("_", "-")
         yield Case(name, frozenset({f"type {name}"}), write)

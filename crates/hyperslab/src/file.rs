@@ -96,11 +96,16 @@ impl FileSource {
         self.etag.clone()
     }
 
-    /// The values that references lead to.
-    pub(crate) async fn values(&self, references: &[Bytes]) -> Result<Vec<Bytes>> {
+    /// True if cells are places in the heap of the file.
+    pub(crate) fn has_heap(&self) -> bool {
+        self.heap.is_some()
+    }
+
+    /// The values that cells lead to: what they refer to in the heap, or what they are.
+    pub(crate) async fn values(&self, cells: Vec<Bytes>) -> Result<Vec<Bytes>> {
         match &self.heap {
-            Some((open, of)) => open.file.values(references, of).await,
-            None => Err(Error::internal("cells without a heap were read as strings")),
+            Some((open, of)) => open.file.values(&cells, of).await,
+            None => Ok(cells),
         }
     }
 }

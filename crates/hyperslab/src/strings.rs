@@ -55,8 +55,7 @@ pub(crate) async fn run(
         scatter_strings(&mut out, &target, &cells, &piece.part, &state.order)?;
     }
     match &state.file {
-        // What was read refers to the heap of the file.
-        Some(file) => file.values(&out).await,
+        Some(file) => file.values(out).await,
         None => Ok(out),
     }
 }
@@ -66,7 +65,11 @@ fn strings_of(
     object: ObjectPieces,
     fetched: Fetched,
 ) -> Result<Vec<(Piece, Vec<Bytes>)>> {
-    let fill = state.meta.fill.bytes();
+    // Places in a heap are empty where nobody wrote one; who reads the heap knows what that means.
+    let fill = match &state.file {
+        Some(file) if file.has_heap() => &[],
+        _ => state.meta.fill.bytes(),
+    };
     let count = state.unit.num_cells() as usize;
     let empty = || vec![Bytes::copy_from_slice(fill); count];
     let ready = prepare(state, fetched)?;

@@ -2,7 +2,9 @@
 //! its stored bytes for that.
 //!
 //! Between data types and the codec chain. An element keeps its size: a compound's holes stay in its
-//! cells as unnamed fields, so that offsets in the file are offsets in memory.
+//! cells as unnamed fields, so that offsets in the file are offsets in memory. Where parts of an
+//! element have no fixed length (a compound with texts, sequences of sequences), no cell of ours has
+//! room for it, and it is a text in JSON, as attributes are.
 
 use super::datatype::{Bits, Class, Float, Order, Padding, Type};
 use crate::codec::{Fix, Swap, Wide, Widen};
@@ -19,7 +21,8 @@ pub(crate) struct Cells {
     pub(crate) inner: Vec<u64>,
     /// Elements are numbers that no processor has.
     pub(crate) widen: Option<Widen>,
-    /// Elements are references into the global heap: the type of what is there.
+    /// Elements refer to the global heap: the type of what is there, or of the element itself where
+    /// only parts of it do.
     pub(crate) heap: Option<Type>,
 }
 
@@ -39,7 +42,10 @@ impl Cells {
         }
         let heap = match &element.class {
             Class::VarString { .. } => Some((DataType::String, element.clone())),
-            Class::Sequence(base) => Some((DataType::VarBytes, (**base).clone())),
+            Class::Sequence(base) if !base.is_variable() => {
+                Some((DataType::VarBytes, (**base).clone()))
+            }
+            _ if element.is_variable() => Some((DataType::String, element.clone())),
             _ => None,
         };
         if let Some((dtype, base)) = heap {
@@ -164,10 +170,12 @@ impl Walk {
                 DataType::Array(Box::new(element), dims.clone())
             }
             // References mean something in their file only; times have no meaning that is written down.
-            Class::Reference(_)
-            | Class::Time { .. }
-            | Class::Sequence(_)
-            | Class::VarString { .. } => DataType::RawBytes(size),
+            Class::Reference(_) | Class::Time { .. } => DataType::RawBytes(size),
+            Class::Sequence(_) | Class::VarString { .. } => {
+                return Err(Error::internal(
+                    "a cell of variable length was given a size",
+                ));
+            }
         })
     }
 

@@ -120,6 +120,16 @@ impl Type {
         parse(cursor, DEEPEST)
     }
 
+    /// True if some part of an element has no fixed length: it is in the heap of the file.
+    pub(crate) fn is_variable(&self) -> bool {
+        match &self.class {
+            Class::Sequence(_) | Class::VarString { .. } => true,
+            Class::Compound(members) => members.iter().any(|m| m.datatype.is_variable()),
+            Class::Array { base, .. } => base.is_variable(),
+            _ => false,
+        }
+    }
+
     /// True if cells hold what means something in their file only: references, and places in its
     /// heap.
     pub(crate) fn has_references(&self) -> bool {

@@ -17,6 +17,7 @@ mod chunks;
 mod cursor;
 mod dataset;
 mod datatype;
+mod describe;
 mod file;
 mod header;
 mod heap;
@@ -32,6 +33,7 @@ mod value;
 
 pub use crate::codec::HdfFilter;
 pub use dataset::Segment;
+pub use describe::Description;
 pub use file::{File, Found};
 pub use mapping::{Entry, Slab, Stored};
 pub use node::{Elsewhere, FileArray, HeapType, Member, MemberKind, Object};

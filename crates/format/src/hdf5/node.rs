@@ -18,11 +18,11 @@ use super::heap::{self, Place};
 use super::link::{self, Link, Target};
 use super::mapping::Entry;
 use super::message::FilterSpec;
-use super::resolve::{FileResolver, meta};
+use super::resolve::{FileResolver, element_bytes, meta};
 use super::scales;
 use super::value;
 use crate::codec::Swap;
-use crate::{ArrayMeta, Error, GroupMeta, Result};
+use crate::{ArrayMeta, Error, FillValue, GroupMeta, Result};
 
 /// Values of variable length whose heaps are fetched together.
 const TOGETHER: usize = 1 << 14;
@@ -135,14 +135,31 @@ impl FileArray {
 
     /// The type of what its elements refer to in the heap, if they do.
     pub fn heap(&self) -> Option<HeapType> {
-        let base = self.dataset.cells.heap.clone()?;
-        Some(HeapType(base))
+        HeapType::of(&self.dataset)
     }
 }
 
 /// The type of values in the heap of a file.
 #[derive(Debug, Clone)]
-pub struct HeapType(Type);
+pub struct HeapType {
+    of: Type,
+    /// The element that stands where nobody wrote one.
+    fill: Bytes,
+}
+
+impl HeapType {
+    fn of(dataset: &Dataset) -> Option<HeapType> {
+        let of = dataset.cells.heap.clone()?;
+        let size = element_bytes(dataset) as usize;
+        // An element that is an array has the fill values of its cells one after another.
+        let fill = dataset.fill.as_ref().and_then(|fill| fill.get(..size));
+        let fill = fill.map_or_else(|| vec![0; size], <[u8]>::to_vec);
+        Some(HeapType {
+            of,
+            fill: fill.into(),
+        })
+    }
+}
 
 impl File {
     /// The values that references lead to, in their order. What they need is fetched together.
@@ -150,7 +167,7 @@ impl File {
         let mut values = Vec::with_capacity(references.len());
         // Not all at a time: their heaps are held until they are read.
         for some in references.chunks(TOGETHER) {
-            let read = self.parse(|context| heap_values(context, some, &of.0));
+            let read = self.parse(|context| heap_values(context, some, of));
             values.extend(read.await?);
         }
         Ok(values)
@@ -218,6 +235,10 @@ impl File {
         attributes: &[Attribute],
     ) -> Result<FileArray> {
         let mut meta = meta(&dataset)?;
+        if let Some(heap) = HeapType::of(&dataset) {
+            let fill = heap_values(context, &[Bytes::new()], &heap)?.concat();
+            meta.fill = FillValue::from_bytes(&meta.dtype, &fill)?;
+        }
         let rank = meta.shape.rank();
         let groups = (self.root(), &self.groups);
         let names = scales::dimension_names(context, groups, path, attributes, rank);
@@ -239,14 +260,31 @@ impl File {
     }
 }
 
-fn heap_values(context: &Context<'_>, references: &[Bytes], of: &Type) -> Result<Vec<Bytes>> {
+fn heap_values(context: &Context<'_>, cells: &[Bytes], heap: &HeapType) -> Result<Vec<Bytes>> {
+    let of = &heap.of;
+    // The cells of a chunk that nobody wrote are empty.
+    let written = |cell: &Bytes| match cell.is_empty() {
+        true => heap.fill.clone(),
+        false => cell.clone(),
+    };
+    let cells: Vec<Bytes> = cells.iter().map(written).collect();
+    let is_text = matches!(of.class, Class::VarString { .. });
+    if of.is_variable() && !is_text {
+        return value::texts(context, &cells, of);
+    }
+    referred(context, &cells, of, is_text)
+}
+
+/// The values that cells refer to: texts, or sequences of elements of one size.
+fn referred(
+    context: &Context<'_>,
+    references: &[Bytes],
+    of: &Type,
+    is_text: bool,
+) -> Result<Vec<Bytes>> {
     let mut places = Vec::with_capacity(references.len());
     for reference in references {
-        // The cells of a chunk that nobody wrote have no reference.
-        places.push(match reference.is_empty() {
-            true => None,
-            false => heap::reference(context, reference)?,
-        });
+        places.push(heap::reference(context, reference)?);
     }
     let mut heaps: HashMap<u64, Result<HashMap<u32, Bytes>>> = HashMap::new();
     for place in places.iter().flatten() {
@@ -259,7 +297,6 @@ fn heap_values(context: &Context<'_>, references: &[Bytes], of: &Type) -> Result
     for (address, objects) in heaps {
         opened.insert(address, objects?);
     }
-    let is_text = matches!(of.class, Class::VarString { .. });
     let swap = match is_text {
         true => None,
         false => Some(Cells::new(of)?),

@@ -71,7 +71,7 @@ pub(crate) fn meta(dataset: &Dataset) -> Result<ArrayMeta> {
     };
     let fill = match &dataset.fill {
         Some(value) if cells.heap.is_none() => fill(dataset, &dtype, value)?,
-        // A reference to the heap; libhdf5 has no other than the empty one.
+        // Those in the heap are looked up by who can read it.
         _ => FillValue::zero(&dtype),
     };
     let (rank, spelled) = (shape.len(), dataset.filters.iter().map(describe).collect());
@@ -113,7 +113,7 @@ fn layout(storage: &Storage) -> &'static str {
 }
 
 /// Bytes of one stored element of the innermost dimension.
-fn element_bytes(dataset: &Dataset) -> u32 {
+pub(crate) fn element_bytes(dataset: &Dataset) -> u32 {
     let inner: u64 = dataset.cells.inner.iter().product();
     (u64::from(dataset.datatype.size) / inner.max(1)) as u32
 }

@@ -1,7 +1,7 @@
-//! Attribute values as JSON, as users of Zarr expect them: numbers, texts, lists, nested by shape.
+//! Values as JSON, as users of Zarr expect them: numbers, texts, lists, nested by shape.
 //!
-//! Between attributes and the hierarchy. What JSON cannot say (references, opaque bytes) is an object
-//! that names it; nothing is left out.
+//! Between attributes, and elements that have no fixed size, and the hierarchy. What JSON cannot say
+//! (references, opaque bytes) is an object that names it; nothing is left out.
 
 use std::collections::HashMap;
 
@@ -33,10 +33,7 @@ pub(crate) fn json(context: &Context<'_>, attribute: &Attribute) -> Result<Value
             attribute.name
         )));
     }
-    let mut reader = Reader {
-        context,
-        heaps: HashMap::new(),
-    };
+    let mut reader = Reader::new(context);
     let size = attribute.datatype.size as usize;
     let values = attribute
         .data
@@ -61,13 +58,47 @@ fn nested(values: Vec<Value>, dims: &[u64]) -> Value {
     Value::Array(list.collect())
 }
 
+/// Elements as texts in JSON, in their order; those that are equal are read once.
+pub(crate) fn texts(
+    context: &Context<'_>,
+    elements: &[Bytes],
+    datatype: &Type,
+) -> Result<Vec<Bytes>> {
+    let mut reader = Reader::new(context);
+    let mut read: HashMap<&Bytes, Result<Bytes>> = HashMap::new();
+    // All of them miss what they need before one of them ends this.
+    for element in elements {
+        read.entry(element).or_insert_with(|| {
+            let value = reader.value(element, datatype)?;
+            Ok(Bytes::from(value.to_string()))
+        });
+    }
+    let mut texts = HashMap::with_capacity(read.len());
+    for (element, text) in read {
+        texts.insert(element, text?);
+    }
+    let known = elements.iter().filter_map(|element| texts.get(element));
+    Ok(known.cloned().collect())
+}
+
 /// Turns elements into JSON, with the heaps it has read.
 struct Reader<'a> {
     context: &'a Context<'a>,
     heaps: HashMap<u64, HashMap<u32, Bytes>>,
+    /// Bytes that may still be read from heaps. Every value is somebody's alone, so that all of them
+    /// together are no longer than the file; in a damaged one they may contain one another.
+    left: u64,
 }
 
-impl Reader<'_> {
+impl<'a> Reader<'a> {
+    fn new(context: &'a Context<'a>) -> Self {
+        Reader {
+            context,
+            heaps: HashMap::new(),
+            left: context.blocks.file_size(),
+        }
+    }
+
     fn value(&mut self, bytes: &[u8], datatype: &Type) -> Result<Value> {
         Ok(match &datatype.class {
             Class::Integer { order, signed, .. } => integer(bytes, *order, *signed),
@@ -147,10 +178,14 @@ impl Reader<'_> {
             self.heaps.insert(heap, objects);
         }
         let stored = self.heaps.get(&heap).and_then(|heap| heap.get(&object));
-        match stored {
-            Some(stored) => Ok((stored.clone(), count)),
-            None => Err(Error::data("a value of variable length is not in its heap")),
-        }
+        let stored =
+            stored.ok_or_else(|| Error::data("a value of variable length is not in its heap"))?;
+        let left = self.left.checked_sub(stored.len() as u64);
+        self.left = left.ok_or_else(|| {
+            Error::data("values of variable length are longer than their file")
+                .with_hint("the file is damaged: its values contain one another")
+        })?;
+        Ok((stored.clone(), count))
     }
 }
 
