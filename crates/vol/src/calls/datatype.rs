@@ -1,0 +1,103 @@
+//! Data types that have a name in a file.
+
+use std::ffi::c_char;
+
+use super::closed;
+use crate::abi::{DatatypeClass, FAIL, Herr, Hid, Location, Opaque, Optional, Ptr, Req};
+use crate::guard::guarded;
+use crate::object::{Object, under};
+
+pub(crate) const fn class<const S: usize>() -> DatatypeClass {
+    DatatypeClass {
+        commit: commit::<S>,
+        open: open::<S>,
+        get: get::<S>,
+        specific: specific::<S>,
+        optional: Some(optional::<S>),
+        close: close::<S>,
+    }
+}
+
+#[allow(clippy::too_many_arguments)] // as the interface has it
+unsafe extern "C" fn commit<const S: usize>(
+    object: Ptr,
+    at: *const Location,
+    name: *const c_char,
+    datatype: Hid,
+    link: Hid,
+    creation: Hid,
+    access: Hid,
+    transfer: Hid,
+    req: Req,
+) -> Ptr {
+    guarded::<S, _>(|native| {
+        let call = native.datatype.commit;
+        // SAFETY: the arguments are the caller's, with the native object in place of ours.
+        let made = unsafe {
+            let object = under(object);
+            call(
+                object, at, name, datatype, link, creation, access, transfer, req,
+            )
+        };
+        Object::wrap(made)
+    })
+}
+
+unsafe extern "C" fn open<const S: usize>(
+    object: Ptr,
+    at: *const Location,
+    name: *const c_char,
+    access: Hid,
+    transfer: Hid,
+    req: Req,
+) -> Ptr {
+    guarded::<S, _>(|native| {
+        let call = native.datatype.open;
+        // SAFETY: as in `commit`.
+        let opened = unsafe { call(under(object), at, name, access, transfer, req) };
+        Object::wrap(opened)
+    })
+}
+
+unsafe extern "C" fn get<const S: usize>(
+    datatype: Ptr,
+    args: *mut Opaque,
+    transfer: Hid,
+    req: Req,
+) -> Herr {
+    // SAFETY: as in `commit`.
+    guarded::<S, _>(|native| unsafe { (native.datatype.get)(under(datatype), args, transfer, req) })
+}
+
+unsafe extern "C" fn specific<const S: usize>(
+    datatype: Ptr,
+    args: *mut Opaque,
+    transfer: Hid,
+    req: Req,
+) -> Herr {
+    // SAFETY: as in `commit`.
+    guarded::<S, _>(|native| unsafe {
+        (native.datatype.specific)(under(datatype), args, transfer, req)
+    })
+}
+
+unsafe extern "C" fn optional<const S: usize>(
+    datatype: Ptr,
+    args: *mut Optional,
+    transfer: Hid,
+    req: Req,
+) -> Herr {
+    guarded::<S, _>(|native| match native.datatype.optional {
+        // SAFETY: as in `commit`.
+        Some(call) => unsafe { call(under(datatype), args, transfer, req) },
+        None => FAIL,
+    })
+}
+
+unsafe extern "C" fn close<const S: usize>(datatype: Ptr, transfer: Hid, req: Req) -> Herr {
+    // SAFETY: as in `commit`; nobody uses a closed object.
+    guarded::<S, _>(|native| unsafe {
+        let status = (native.datatype.close)(under(datatype), transfer, req);
+        closed(datatype, status)
+    })
+}

@@ -1,0 +1,109 @@
+//! Groups.
+
+use std::ffi::c_char;
+
+use super::closed;
+use crate::abi::{GroupClass, GroupSpecific, Herr, Hid, Location, Opaque, Optional, Ptr, Req};
+use crate::guard::guarded;
+use crate::object::{Object, under};
+
+pub(crate) const fn class<const S: usize>() -> GroupClass {
+    GroupClass {
+        create: create::<S>,
+        open: open::<S>,
+        get: get::<S>,
+        specific: specific::<S>,
+        optional: optional::<S>,
+        close: close::<S>,
+    }
+}
+
+#[allow(clippy::too_many_arguments)] // as the interface has it
+unsafe extern "C" fn create<const S: usize>(
+    object: Ptr,
+    at: *const Location,
+    name: *const c_char,
+    link: Hid,
+    creation: Hid,
+    access: Hid,
+    transfer: Hid,
+    req: Req,
+) -> Ptr {
+    guarded::<S, _>(|native| {
+        let call = native.group.create;
+        // SAFETY: the arguments are the caller's, with the native object in place of ours.
+        let made = unsafe {
+            let object = under(object);
+            call(object, at, name, link, creation, access, transfer, req)
+        };
+        Object::wrap(made)
+    })
+}
+
+unsafe extern "C" fn open<const S: usize>(
+    object: Ptr,
+    at: *const Location,
+    name: *const c_char,
+    access: Hid,
+    transfer: Hid,
+    req: Req,
+) -> Ptr {
+    guarded::<S, _>(|native| {
+        let call = native.group.open;
+        // SAFETY: as in `create`.
+        let opened = unsafe { call(under(object), at, name, access, transfer, req) };
+        Object::wrap(opened)
+    })
+}
+
+unsafe extern "C" fn get<const S: usize>(
+    group: Ptr,
+    args: *mut Opaque,
+    transfer: Hid,
+    req: Req,
+) -> Herr {
+    // SAFETY: as in `create`.
+    guarded::<S, _>(|native| unsafe { (native.group.get)(under(group), args, transfer, req) })
+}
+
+unsafe extern "C" fn specific<const S: usize>(
+    group: Ptr,
+    args: *mut GroupSpecific,
+    transfer: Hid,
+    req: Req,
+) -> Herr {
+    guarded::<S, _>(|native| {
+        let call = native.group.specific;
+        // SAFETY: as in `create`; which of the arguments are there, the operation says. A file that is
+        // mounted is one of ours.
+        unsafe {
+            let group = under(group);
+            if (*args).op != GroupSpecific::MOUNT {
+                return call(group, args, transfer, req);
+            }
+            let ours = (*args).mount.child;
+            (*args).mount.child = under(ours);
+            let status = call(group, args, transfer, req);
+            (*args).mount.child = ours;
+            status
+        }
+    })
+}
+
+unsafe extern "C" fn optional<const S: usize>(
+    group: Ptr,
+    args: *mut Optional,
+    transfer: Hid,
+    req: Req,
+) -> Herr {
+    // SAFETY: as in `create`.
+    guarded::<S, _>(|native| unsafe { (native.group.optional)(under(group), args, transfer, req) })
+}
+
+unsafe extern "C" fn close<const S: usize>(group: Ptr, transfer: Hid, req: Req) -> Herr {
+    // SAFETY: as in `create`; nobody uses a closed object.
+    guarded::<S, _>(|native| unsafe {
+        let status = (native.group.close)(under(group), transfer, req);
+        closed(group, status)
+    })
+}

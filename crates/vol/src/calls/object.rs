@@ -1,0 +1,105 @@
+//! Objects of any class.
+
+use std::ffi::{c_char, c_int};
+
+use crate::abi::{Herr, Hid, Location, ObjectClass, Opaque, Optional, Ptr, Req};
+use crate::guard::guarded;
+use crate::object::{Object, under};
+
+pub(crate) const fn class<const S: usize>() -> ObjectClass {
+    ObjectClass {
+        open: open::<S>,
+        copy: copy::<S>,
+        get: get::<S>,
+        specific: specific::<S>,
+        optional: optional::<S>,
+    }
+}
+
+unsafe extern "C" fn open<const S: usize>(
+    object: Ptr,
+    at: *const Location,
+    opened_kind: *mut c_int,
+    transfer: Hid,
+    req: Req,
+) -> Ptr {
+    guarded::<S, _>(|native| {
+        // SAFETY: the arguments are the caller's, with the native object in place of ours.
+        unsafe {
+            let opened = (native.object.open)(under(object), at, opened_kind, transfer, req);
+            Object::wrap(opened)
+        }
+    })
+}
+
+#[allow(clippy::too_many_arguments)] // as the interface has it
+unsafe extern "C" fn copy<const S: usize>(
+    source: Ptr,
+    from: *const Location,
+    source_name: *const c_char,
+    destination: Ptr,
+    to: *const Location,
+    name: *const c_char,
+    copying: Hid,
+    link: Hid,
+    transfer: Hid,
+    req: Req,
+) -> Herr {
+    guarded::<S, _>(|native| {
+        let call = native.object.copy;
+        // SAFETY: as in `open`.
+        unsafe {
+            let (source, destination) = (under(source), under(destination));
+            call(
+                source,
+                from,
+                source_name,
+                destination,
+                to,
+                name,
+                copying,
+                link,
+                transfer,
+                req,
+            )
+        }
+    })
+}
+
+/// The file of an object is asked for here too. It is the native connector's own that is wanted.
+unsafe extern "C" fn get<const S: usize>(
+    object: Ptr,
+    at: *const Location,
+    args: *mut Opaque,
+    transfer: Hid,
+    req: Req,
+) -> Herr {
+    // SAFETY: as in `open`.
+    guarded::<S, _>(|native| unsafe { (native.object.get)(under(object), at, args, transfer, req) })
+}
+
+unsafe extern "C" fn specific<const S: usize>(
+    object: Ptr,
+    at: *const Location,
+    args: *mut Opaque,
+    transfer: Hid,
+    req: Req,
+) -> Herr {
+    // SAFETY: as in `open`.
+    guarded::<S, _>(|native| unsafe {
+        (native.object.specific)(under(object), at, args, transfer, req)
+    })
+}
+
+unsafe extern "C" fn optional<const S: usize>(
+    object: Ptr,
+    at: *const Location,
+    args: *mut Optional,
+    transfer: Hid,
+    req: Req,
+) -> Herr {
+    // SAFETY: as in `open`.
+    guarded::<S, _>(|native| unsafe {
+        (native.object.optional)(under(object), at, args, transfer, req)
+    })
+}
