@@ -36,7 +36,7 @@ interop:
 # `unit` has built the binary, with the features of the whole workspace: building it by itself again
 # would compile half of the dependencies anew.
 interop-run:
-	cargo build --quiet -p hyperslab-vol
+	cargo build --quiet --workspace --all-targets
 	HYPERSLAB_BIN=target/debug/hyperslab .venv/bin/python -m pytest -q tests/interop
 
 build:

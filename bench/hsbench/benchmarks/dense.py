@@ -22,11 +22,10 @@ from typing import Any
 import numpy as np
 import obstore
 
-from ..harness import FAR, MORE, NEAR, OUT, Report, Settings, Spread, Unusable, interleave
+from ..harness import FAR, MORE, NEAR, OURS, OUT, Report, Settings, Spread, Unusable, interleave
 from ..machine import little_free_memory, warm_memory
 from ..process import BUCKET, Simulator, Worker, able, build_driver, ours, peer
 
-OURS = "hyperslab"
 PEERS = ("tensorstore", "zarr-python", "zarr-python-64", "zarr+zarrs")
 GOAL = 1.05
 # How much oftener systems run that are near the fastest: a simulated network is steadier than memory.

@@ -20,12 +20,11 @@ import h5py
 import hdf5plugin
 import numpy as np
 
-from ..harness import OUT, Report, Settings, Unusable, interleave
+from ..harness import OURS, OUT, Report, Settings, Unusable, interleave
 from ..machine import little_free_memory, plain_read, warm_memory
 from ..process import Worker, able, build_driver, ours, peer
 from .dense import make_cells
 
-OURS = "hyperslab"
 PEERS = ("h5py", "netCDF4", "PyTables", "tensorstore")
 MIB = 1 << 20
 

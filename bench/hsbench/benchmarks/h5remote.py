@@ -23,10 +23,9 @@ from typing import Any
 import h5py
 import numpy as np
 
-from ..harness import OUT, Report, Settings, Unusable, interleave
+from ..harness import OURS, OUT, Report, Settings, Unusable, interleave
 from ..process import BUCKET, Failed, Simulator, Worker, build_driver, ours, peer
 
-OURS = "hyperslab"
 REFERENCES = ("kerchunk", "virtualizarr")
 PEERS = ("h5py+s3fs", *REFERENCES)
 PRESET = "bench"

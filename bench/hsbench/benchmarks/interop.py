@@ -21,13 +21,12 @@ from typing import Any
 import numpy as np
 
 from .. import cells
-from ..harness import OUT, Report, Settings
+from ..harness import OURS, OUT, Report, Settings
 from ..process import Failed, Worker, build_driver, ours, peer
 from . import _v2
 from ._chains import SHAPE, WRITTEN, Case, cases
 from ._types import TYPES, Type
 
-OURS = "hyperslab"
 PEERS = ("zarr-python", "tensorstore")
 # A chunk of the grid that holds the fill value only, so that writers leave it out.
 EMPTY = (slice(0, 3), slice(4, 8), slice(0, 5))

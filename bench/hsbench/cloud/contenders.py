@@ -10,11 +10,10 @@ from typing import Any
 
 import obstore
 
-from ..harness import Report, Unusable
+from ..harness import OURS, Report, Unusable
 from ..process import BUCKET, Failed, Simulator, Worker, ours, peer
 from .layouts import Layout
 
-OURS = "hyperslab"
 MONEY = "hyperslab, internet, φ = ∞"
 FORCED = ("get", "range-merge", "range-fetch", "function", "function-whole", "paper")
 # Those that read what we wrote, and those that write the same cells in their own format first.

@@ -16,8 +16,8 @@ use hyperslab::{
 };
 use hyperslab_libhdf5::{Changes, Drawn, Output, blueprint};
 
+use crate::keep;
 use crate::keep::bare;
-use crate::{RECORD, Record, SKELETON, keep};
 
 /// Bytes that a cell of variable length is taken to have.
 const TEXT: u64 = 256;
@@ -124,21 +124,11 @@ pub async fn export(
 
 /// The skeleton of a hierarchy: kept beside it, made of the file that it is, or of what Zarr says.
 async fn plan(session: &Session, source: &str, path: &Path) -> Result<Plan> {
-    let (skeleton, paths) = if let Some(record) = session.read_beside(source, RECORD).await? {
-        let record: Record = serde_json::from_slice(&record).map_err(|e| {
-            Error::data(format!(
-                "{source}: the record of its skeleton is damaged: {e}"
-            ))
-        })?;
-        let image = session.read_beside(source, SKELETON).await?;
-        let image = image
-            .filter(|image| image.len() as u64 == record.bytes)
-            .ok_or_else(|| {
-                Error::data(format!(
-                    "{source}: the skeleton is not the one of its record"
-                ))
-            })?;
-        (image.to_vec(), record.arrays)
+    let (skeleton, paths) = if let Some(kept) = session.skeleton(source).await? {
+        (
+            kept.image.to_vec(),
+            kept.arrays.into_keys().collect::<Vec<_>>(),
+        )
     } else if let Some(outline) = session.outline(source).await? {
         let made = keep::make(outline).await?;
         let arrays = made.outside.iter().map(|path| bare(path).to_owned());

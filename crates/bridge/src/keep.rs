@@ -1,18 +1,10 @@
 //! Keeps the skeleton of an HDF5 file beside the hierarchy that was copied from it.
 
-use std::io::{Seek as _, SeekFrom, Write as _};
+use std::collections::HashSet;
 
 use bytes::Bytes;
-use futures::{StreamExt as _, TryStreamExt as _, stream};
-use hyperslab::{Error, Outline, Result, Session};
+use hyperslab::{Error, Outline, Result, Session, SkeletonState, objects_in};
 use hyperslab_libhdf5::{Skeleton, skeleton};
-
-use crate::{RECORD, Record, SKELETON};
-
-/// Bytes of metadata that are fetched at a time.
-const PIECE: u64 = 8 << 20;
-/// Requests at a time.
-const CONCURRENT: usize = 16;
 
 /// What was kept.
 #[derive(Debug)]
@@ -34,26 +26,23 @@ pub async fn keep_skeleton(
         return Ok(None);
     };
     let made = make(outline).await?;
-    let record = Record {
-        version: 1,
-        bytes: made.image.len() as u64,
-        arrays: made
-            .outside
-            .iter()
-            .map(|path| bare(path).to_owned())
-            .collect(),
-    };
-    let record = serde_json::to_vec_pretty(&record)
-        .map_err(|e| Error::internal(format!("a record has no JSON: {e}")))?;
+    let outside: HashSet<&str> = made.outside.iter().map(|path| bare(path)).collect();
+    let image = Bytes::from(made.image);
     let kept = Kept {
-        bytes: made.image.len() as u64,
+        bytes: image.len() as u64,
         lost: made.lost,
     };
+    let objects = objects_in(image.clone()).await?;
+    let arrays = objects.into_iter().filter_map(|noted| {
+        let outside = outside.contains(noted.path.as_str());
+        outside.then_some((noted.path, noted.address))
+    });
+    let before = match session.skeleton(destination).await? {
+        Some(kept) => kept.state,
+        None => SkeletonState::default(),
+    };
     session
-        .write_beside(destination, SKELETON, Bytes::from(made.image))
-        .await?;
-    session
-        .write_beside(destination, RECORD, Bytes::from(record))
+        .keep_skeleton(destination, image, arrays.collect(), None, &before)
         .await?;
     Ok(Some(kept))
 }
@@ -69,7 +58,7 @@ pub(crate) async fn make(outline: Outline) -> Result<Skeleton> {
         }
     };
     let made = tokio::task::spawn_blocking(move || {
-        let is_outside = |path: &str| outline.plain.contains(bare(path));
+        let is_outside = |path: &str| outline.plain.contains_key(bare(path));
         let made = skeleton(&path, &is_outside);
         drop(sparse);
         made
@@ -85,22 +74,10 @@ pub(crate) fn bare(path: &str) -> &str {
 
 /// A file on local disk with the metadata of a remote one, and holes for its cells.
 async fn without_cells(outline: &Outline) -> Result<tempfile::NamedTempFile> {
-    let failed = |e: std::io::Error| Error::unavailable(format!("a temporary file failed: {e}"));
     let mut file = tempfile::Builder::new()
         .suffix(".h5")
         .tempfile()
-        .map_err(failed)?;
-    file.as_file().set_len(outline.size).map_err(failed)?;
-    let parts = outline.metadata(PIECE).into_iter().map(|range| async move {
-        let start = range.start;
-        Ok::<_, Error>((start, outline.read(range).await?))
-    });
-    let mut parts = stream::iter(parts).buffer_unordered(CONCURRENT);
-    while let Some((start, bytes)) = parts.try_next().await? {
-        file.seek(SeekFrom::Start(start)).map_err(failed)?;
-        file.write_all(&bytes).map_err(failed)?;
-    }
-    drop(parts);
-    file.flush().map_err(failed)?;
+        .map_err(|e| Error::unavailable(format!("a temporary file failed: {e}")))?;
+    outline.write_metadata(file.as_file_mut()).await?;
     Ok(file)
 }

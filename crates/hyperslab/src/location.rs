@@ -22,9 +22,8 @@ pub(crate) struct Location {
 }
 
 impl Location {
-    /// Splits a URL at the last component that looks like the root of a hierarchy
-    /// (`s3://bucket/sky.zarr/images`). Without one the whole URL is the root.
-    pub(crate) fn parse(url: &str) -> Result<Self> {
+    /// A URL as the root of a hierarchy.
+    pub(crate) fn whole(url: &str) -> Result<Self> {
         let url = url.trim();
         if url.is_empty() {
             return Err(Error::invalid("the URL is empty")
@@ -37,6 +36,33 @@ impl Location {
         } else {
             trimmed
         };
+        Ok(Location {
+            root: format!("{base}{query}"),
+            path: String::new(),
+        })
+    }
+
+    /// The same place as a path below `root`, if it is there.
+    pub(crate) fn within(&self, root: &str) -> Option<Self> {
+        let (base, query) = split_query(&self.root);
+        let (root_base, root_query) = split_query(root);
+        let path = base.strip_prefix(root_base)?;
+        let path = match path.strip_prefix('/') {
+            Some(path) => path,
+            None if path.is_empty() => "",
+            None => return None,
+        };
+        (query == root_query || query.is_empty()).then(|| Location {
+            root: root.to_owned(),
+            path: path.to_owned(),
+        })
+    }
+
+    /// Splits a URL at the last component that looks like the root of a hierarchy
+    /// (`s3://bucket/sky.zarr/images`). Without one the whole URL is the root.
+    pub(crate) fn parse(url: &str) -> Result<Self> {
+        let whole = Location::whole(url)?;
+        let (base, query) = split_query(&whole.root);
         let scheme_end = base.find("://").map_or(0, |i| i + 3);
         let mut root_end = None;
         for (i, _) in base

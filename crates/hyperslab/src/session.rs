@@ -1,6 +1,6 @@
 //! Sessions: settings, caches and limits that the arrays opened through it share.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -39,6 +39,8 @@ pub(crate) struct Inner {
     fallbacks: AtomicU64,
     stores: Mutex<HashMap<String, OpenStore>>,
     mounts: Mutex<HashMap<String, OpenStore>>,
+    /// Roots of hierarchies that do not look like it.
+    roots: Mutex<BTreeSet<String>>,
 }
 
 impl Inner {
@@ -116,6 +118,7 @@ impl Session {
             fallbacks: AtomicU64::new(0),
             stores: Mutex::new(HashMap::new()),
             mounts: Mutex::new(HashMap::new()),
+            roots: Mutex::new(BTreeSet::new()),
             options,
         }))
     }
@@ -262,9 +265,44 @@ impl Session {
         Ok(open)
     }
 
+    /// Takes everything below `url` for one hierarchy, whatever its name ends with: without that, only
+    /// names such as `x.zarr` or `x.h5` are taken for roots.
+    pub fn claim(&self, url: &str) -> Result<()> {
+        let root = Location::whole(url)?.root;
+        if let Ok(mut roots) = self.0.roots.lock() {
+            roots.insert(root);
+        }
+        Ok(())
+    }
+
+    /// Takes back what [`Session::claim`] said of a URL.
+    pub fn release(&self, url: &str) -> Result<()> {
+        let root = Location::whole(url)?.root;
+        if let Ok(mut roots) = self.0.roots.lock() {
+            roots.remove(&root);
+        }
+        Ok(())
+    }
+
+    /// Where a URL leads.
+    pub(crate) fn locate(&self, url: &str) -> Result<Location> {
+        let location = Location::whole(url)?;
+        let claimed = match self.0.roots.lock() {
+            Ok(roots) => roots
+                .iter()
+                .filter_map(|root| location.within(root))
+                .next_back(),
+            Err(_) => None,
+        };
+        match claimed {
+            Some(claimed) => Ok(claimed),
+            None => Location::parse(url),
+        }
+    }
+
     /// Opens the array or group at a URL: one request if it has metadata of its own there.
     pub async fn open(&self, url: &str) -> Result<Node> {
-        self.load(&Location::parse(url)?).await
+        self.load(&self.locate(url)?).await
     }
 
     /// Opens an array; a group is an error.
@@ -356,9 +394,10 @@ impl Session {
     /// Where a node that is about to change lives, with the root of its hierarchy found, so that
     /// consolidated copies above it can be kept in step.
     async fn place(&self, url: &str) -> Result<(OpenStore, Location)> {
-        let mut location = Location::parse(url)?;
+        let mut location = self.locate(url)?;
         format::check_path(&location.path)?;
-        if location.path.is_empty() {
+        let claimed = |root: &str| self.0.roots.lock().is_ok_and(|roots| roots.contains(root));
+        if location.path.is_empty() && !claimed(&location.root) {
             let is_mount = |url: &str| self.mounted(url).is_some_and(|(_, below)| below.is_empty());
             while !is_mount(&location.root)
                 && let Some(parent) = location.up()

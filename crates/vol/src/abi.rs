@@ -4,7 +4,7 @@
 //! Written down here rather than taken from a library's headers, because the plug-in serves every
 //! library that loads it. Arguments of operations that are only handed on are left opaque.
 
-use std::ffi::{c_char, c_int, c_uint, c_void};
+use std::ffi::{c_char, c_int, c_uint, c_ulong, c_void};
 
 /// Identifiers.
 pub(crate) type Hid = i64;
@@ -17,6 +17,14 @@ pub(crate) type Req = *mut *mut c_void;
 
 pub(crate) const FAIL: Herr = -1;
 pub(crate) const DONE: Herr = 0;
+
+/// Kinds of objects (`H5I_type_t`).
+pub(crate) mod kind {
+    use std::ffi::c_int;
+
+    pub(crate) const FILE: c_int = 1;
+    pub(crate) const DATASET: c_int = 5;
+}
 
 /// Where an object is: `H5VL_loc_params_t`.
 #[repr(C)]
@@ -54,7 +62,7 @@ pub(crate) struct ByIndex {
 
 /// What tells one object of a file from another.
 #[repr(C)]
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Token(pub(crate) [u8; 16]);
 
 /// An operation whose arguments nobody here looks at.
@@ -68,6 +76,25 @@ pub(crate) struct Opaque {
 pub(crate) struct Optional {
     pub(crate) op: c_int,
     pub(crate) args: Ptr,
+}
+
+/// What is asked of a dataset (`H5VL_dataset_get_t`).
+pub(crate) mod dataset_get {
+    use std::ffi::c_int;
+
+    pub(crate) const CREATION: c_int = 1;
+    pub(crate) const SPACE: c_int = 2;
+    pub(crate) const STATUS: c_int = 3;
+    pub(crate) const STORAGE: c_int = 4;
+    pub(crate) const DATATYPE: c_int = 5;
+}
+
+/// What is done to a dataset (`H5VL_dataset_specific_t`).
+pub(crate) mod dataset_specific {
+    use std::ffi::c_int;
+
+    pub(crate) const SET_EXTENT: c_int = 0;
+    pub(crate) const FLUSH: c_int = 1;
 }
 
 /// An operation with one argument, as all have that get something of a dataset or change it.
@@ -92,13 +119,18 @@ pub(crate) struct FileSpecific {
 }
 
 impl FileSpecific {
+    pub(crate) const FLUSH: c_int = 0;
     pub(crate) const REOPEN: c_int = 1;
+    pub(crate) const IS_ACCESSIBLE: c_int = 2;
+    pub(crate) const DELETE: c_int = 3;
     pub(crate) const IS_EQUAL: c_int = 4;
 }
 
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(crate) union FileSpecificArgs {
+    /// The kind of the object, and how far around it (1: everywhere).
+    pub(crate) flush: [c_int; 2],
     pub(crate) reopen: *mut Ptr,
     pub(crate) named: NamedFile,
     pub(crate) equal: Equal,
@@ -117,6 +149,62 @@ pub(crate) struct NamedFile {
 pub(crate) struct Equal {
     pub(crate) other: Ptr,
     pub(crate) same: *mut bool,
+}
+
+/// `H5VL_file_get_args_t`, as far as it asks for a name.
+#[repr(C)]
+pub(crate) struct FileGetName {
+    pub(crate) op: c_int,
+    /// Arguments begin where a pointer may.
+    pub(crate) gap: c_int,
+    pub(crate) object_kind: c_int,
+    pub(crate) room: usize,
+    pub(crate) buffer: *mut c_char,
+    pub(crate) length: *mut usize,
+}
+
+impl FileGetName {
+    pub(crate) const OP: c_int = 5;
+}
+
+/// `H5VL_object_get_args_t`, as far as it asks for information.
+#[repr(C)]
+pub(crate) struct ObjectGetInfo {
+    pub(crate) op: c_int,
+    /// Arguments begin where a pointer may.
+    pub(crate) gap: c_int,
+    pub(crate) fields: c_uint,
+    pub(crate) info: *mut ObjectInfo,
+}
+
+impl ObjectGetInfo {
+    pub(crate) const OP: c_int = 3;
+    /// The fields that tell objects apart.
+    pub(crate) const BASIC: c_uint = 1;
+}
+
+/// `H5O_info2_t`.
+#[repr(C)]
+#[derive(Debug, Default)]
+pub(crate) struct ObjectInfo {
+    pub(crate) file: c_ulong,
+    pub(crate) token: Token,
+    pub(crate) kind: c_int,
+    pub(crate) links: c_uint,
+    pub(crate) times: [i64; 4],
+    pub(crate) attributes: u64,
+}
+
+/// `H5VL_native_file_get_file_image_t`.
+#[repr(C)]
+pub(crate) struct FileImage {
+    pub(crate) room: usize,
+    pub(crate) buffer: Ptr,
+    pub(crate) length: *mut usize,
+}
+
+impl FileImage {
+    pub(crate) const OP: c_int = 1;
 }
 
 /// `H5VL_group_specific_args_t`.

@@ -7,6 +7,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use libc::{Dl_info, RTLD_LAZY, RTLD_NODELETE, RTLD_NOLOAD, dladdr, dlopen, dlsym};
 
 use crate::abi::{Class, Herr, Hid};
+use crate::api::Api;
 
 /// Libraries in one process, at most.
 pub(crate) const SLOTS: usize = 8;
@@ -22,6 +23,8 @@ pub(crate) struct Library {
     handle: usize,
     native: OnceLock<&'static Class>,
     push: Push,
+    /// What else is called.
+    pub(crate) api: Api,
 }
 
 /// `H5Epush2`: stack, file, function, line, class, major, minor, format, text.
@@ -96,6 +99,7 @@ impl Library {
             native: OnceLock::new(),
             // SAFETY: a function of that name has that type in every version.
             push: unsafe { mem::transmute::<*mut c_void, Push>(push) },
+            api: Api::load(symbol).ok()?,
         })
     }
 
@@ -142,6 +146,14 @@ impl Library {
     /// The native connector; `None` before the start.
     pub(crate) fn native(&self) -> Option<&'static Class> {
         self.native.get().copied()
+    }
+
+    /// True from HDF5 2.0 on.
+    pub(crate) fn is_two(&self) -> bool {
+        let (mut major, mut minor, mut patch) = (0, 0, 0);
+        // SAFETY: the answers go into these.
+        let status = unsafe { (self.api.H5get_libversion)(&mut major, &mut minor, &mut patch) };
+        status >= 0 && major >= 2
     }
 
     /// Leaves an error for the program, as the last thing that a call does.

@@ -4,7 +4,7 @@ use super::cells::Cells;
 use super::cursor::{Cursor, Sizes};
 use super::dataset::{Dataset, Storage};
 use super::datatype::Type;
-use super::message::Space;
+use super::message::{FilterSpec, Space};
 use super::node::FileArray;
 use super::resolve::meta;
 use crate::{Error, Result};
@@ -29,10 +29,12 @@ pub struct Description<'a> {
     pub chunk: Option<&'a [u64]>,
     /// The element that stands where nobody writes one; zeros where this is left out.
     pub fill: Option<Vec<u8>>,
+    /// The filters of its chunks, by number, with their parameters.
+    pub filters: Vec<(u16, Vec<u32>)>,
 }
 
 impl Description<'_> {
-    /// The dataset as an array, without any cells, filters or attributes.
+    /// The dataset as an array, without any cells or attributes.
     pub fn array(&self) -> Result<FileArray> {
         let bytes = self.datatype.strip_prefix(&ENCODED);
         let bytes = bytes.ok_or_else(|| Error::data("a data type is encoded in an unknown way"))?;
@@ -44,7 +46,7 @@ impl Description<'_> {
                 limits: None,
             },
             datatype,
-            filters: Vec::new(),
+            filters: self.filters.iter().map(filter).collect(),
             fill: self.fill.clone(),
             storage: match self.chunk {
                 Some(chunk) => Storage::Chunked {
@@ -60,6 +62,15 @@ impl Description<'_> {
             resolver: None,
             dataset,
         })
+    }
+}
+
+fn filter((id, values): &(u16, Vec<u32>)) -> FilterSpec {
+    FilterSpec {
+        id: *id,
+        name: String::new(),
+        optional: true,
+        values: values.clone(),
     }
 }
 

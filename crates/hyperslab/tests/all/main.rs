@@ -6,6 +6,7 @@ mod boxes;
 mod guesses;
 mod metadata;
 mod model;
+mod skeletons;
 mod strings;
 mod writers;
 

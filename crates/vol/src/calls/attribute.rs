@@ -1,11 +1,14 @@
 //! Attributes.
 
-use std::ffi::{c_char, c_void};
+use std::ffi::{c_char, c_int, c_void};
 
 use super::closed;
 use crate::abi::{AttributeClass, Herr, Hid, Location, Opaque, Optional, Ptr, Req};
 use crate::guard::guarded;
-use crate::object::{Object, under};
+use crate::object::{Object, file_of, touch, under};
+
+/// Operations that change something (`H5VL_attr_specific_t`): two kinds of removal, and a new name.
+const CHANGES: [c_int; 3] = [0, 1, 4];
 
 pub(crate) const fn class<const S: usize>() -> AttributeClass {
     AttributeClass {
@@ -41,7 +44,11 @@ unsafe extern "C" fn create<const S: usize>(
                 object, at, name, datatype, space, creation, access, transfer, req,
             )
         };
-        Object::wrap(made)
+        // SAFETY: as above.
+        unsafe {
+            touch(object, !made.is_null());
+            Object::wrap(made, file_of(object))
+        }
     })
 }
 
@@ -57,7 +64,8 @@ unsafe extern "C" fn open<const S: usize>(
         let call = native.attribute.open;
         // SAFETY: as in `create`.
         let opened = unsafe { call(under(object), at, name, access, transfer, req) };
-        Object::wrap(opened)
+        // SAFETY: as above.
+        Object::wrap(opened, unsafe { file_of(object) })
     })
 }
 
@@ -83,7 +91,9 @@ unsafe extern "C" fn write<const S: usize>(
 ) -> Herr {
     // SAFETY: as in `create`.
     guarded::<S, _>(|native| unsafe {
-        (native.attribute.write)(under(attribute), memory, buffer, transfer, req)
+        let status = (native.attribute.write)(under(attribute), memory, buffer, transfer, req);
+        touch(attribute, status >= 0);
+        status
     })
 }
 
@@ -106,7 +116,9 @@ unsafe extern "C" fn specific<const S: usize>(
 ) -> Herr {
     // SAFETY: as in `create`.
     guarded::<S, _>(|native| unsafe {
-        (native.attribute.specific)(under(object), at, args, transfer, req)
+        let status = (native.attribute.specific)(under(object), at, args, transfer, req);
+        touch(object, status >= 0 && CHANGES.contains(&(*args).op));
+        status
     })
 }
 

@@ -5,7 +5,7 @@ use std::ffi::c_char;
 use super::closed;
 use crate::abi::{DatatypeClass, FAIL, Herr, Hid, Location, Opaque, Optional, Ptr, Req};
 use crate::guard::guarded;
-use crate::object::{Object, under};
+use crate::object::{Object, file_of, touch, under};
 
 pub(crate) const fn class<const S: usize>() -> DatatypeClass {
     DatatypeClass {
@@ -39,7 +39,11 @@ unsafe extern "C" fn commit<const S: usize>(
                 object, at, name, datatype, link, creation, access, transfer, req,
             )
         };
-        Object::wrap(made)
+        // SAFETY: as above.
+        unsafe {
+            touch(object, !made.is_null());
+            Object::wrap(made, file_of(object))
+        }
     })
 }
 
@@ -55,7 +59,8 @@ unsafe extern "C" fn open<const S: usize>(
         let call = native.datatype.open;
         // SAFETY: as in `commit`.
         let opened = unsafe { call(under(object), at, name, access, transfer, req) };
-        Object::wrap(opened)
+        // SAFETY: as above.
+        Object::wrap(opened, unsafe { file_of(object) })
     })
 }
 

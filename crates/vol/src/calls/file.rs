@@ -1,11 +1,19 @@
 //! Files.
 
-use std::ffi::{c_char, c_uint};
+use std::ffi::{CStr, c_char, c_uint};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use hyperslab::Result;
 
 use super::closed;
-use crate::abi::{FileClass, FileSpecific, Herr, Hid, Opaque, Optional, Ptr, Req};
-use crate::guard::guarded;
-use crate::object::{Object, under};
+use crate::abi::{
+    DONE, FileClass, FileGetName, FileSpecific, Herr, Hid, Opaque, Optional, Ptr, Req,
+};
+use crate::guard::{done, guarded, told};
+use crate::native::Native;
+use crate::object::{Object, file_of, under};
+use crate::remote::{Asked, RemoteFile, session};
 
 pub(crate) const fn class<const S: usize>() -> FileClass {
     FileClass {
@@ -18,6 +26,32 @@ pub(crate) const fn class<const S: usize>() -> FileClass {
     }
 }
 
+/// The name of a file, the URL that it leads to, and the settings; `None` if it is a local one.
+///
+/// # Safety
+/// `name` ends with a zero, and the list is open.
+unsafe fn remote(
+    native: Native,
+    name: *const c_char,
+    access: Hid,
+) -> Result<Option<(String, String, String)>> {
+    // SAFETY: the caller says so.
+    let Ok(name) = unsafe { CStr::from_ptr(name) }.to_str() else {
+        // URLs are texts; local names may be anything.
+        return Ok(None);
+    };
+    let settings = native.config(access);
+    let folder = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("/"));
+    let (config, _) = session(&settings)?;
+    let url = config.names.url(name, &folder);
+    Ok(url.map(|url| (name.to_owned(), url, settings)))
+}
+
+/// An object for a file in a store that was made or opened.
+fn wrapped<const S: usize>(opened: Result<(Arc<RemoteFile>, Ptr)>) -> Ptr {
+    told::<S, _>(opened.map(|(file, under)| Object::wrap(under, Some(file))))
+}
+
 unsafe extern "C" fn create<const S: usize>(
     name: *const c_char,
     flags: c_uint,
@@ -27,10 +61,28 @@ unsafe extern "C" fn create<const S: usize>(
     req: Req,
 ) -> Ptr {
     guarded::<S, _>(|native| {
-        let call = native.file.create;
         // SAFETY: the arguments are the caller's.
-        let made = unsafe { call(name, flags, creation, access, transfer, req) };
-        Object::wrap(made)
+        match unsafe { remote(native, name, access) } {
+            Err(e) => told::<S, Ptr>(Err(e)),
+            Ok(Some((name, url, settings))) => {
+                let asked = Asked {
+                    native,
+                    slot: S,
+                    name: &name,
+                    url: &url,
+                    flags,
+                    access,
+                    transfer,
+                };
+                wrapped::<S>(asked.create(creation, &settings))
+            }
+            Ok(None) => {
+                let call = native.file.create;
+                // SAFETY: the arguments are the caller's.
+                let made = unsafe { call(name, flags, creation, access, transfer, req) };
+                Object::wrap(made, None)
+            }
+        }
     })
 }
 
@@ -42,10 +94,28 @@ unsafe extern "C" fn open<const S: usize>(
     req: Req,
 ) -> Ptr {
     guarded::<S, _>(|native| {
-        let call = native.file.open;
         // SAFETY: the arguments are the caller's.
-        let opened = unsafe { call(name, flags, access, transfer, req) };
-        Object::wrap(opened)
+        match unsafe { remote(native, name, access) } {
+            Err(e) => told::<S, Ptr>(Err(e)),
+            Ok(Some((name, url, settings))) => {
+                let asked = Asked {
+                    native,
+                    slot: S,
+                    name: &name,
+                    url: &url,
+                    flags,
+                    access,
+                    transfer,
+                };
+                wrapped::<S>(asked.open(&settings))
+            }
+            Ok(None) => {
+                let call = native.file.open;
+                // SAFETY: the arguments are the caller's.
+                let opened = unsafe { call(name, flags, access, transfer, req) };
+                Object::wrap(opened, None)
+            }
+        }
     })
 }
 
@@ -55,8 +125,35 @@ unsafe extern "C" fn get<const S: usize>(
     transfer: Hid,
     req: Req,
 ) -> Herr {
-    // SAFETY: the arguments are the caller's, with the native object in place of ours.
-    guarded::<S, _>(|native| unsafe { (native.file.get)(under(file), args, transfer, req) })
+    guarded::<S, _>(|native| {
+        // SAFETY: the arguments are the caller's, with the native object in place of ours.
+        unsafe {
+            if (*args).op == FileGetName::OP
+                && let Some(remote) = file_of(file)
+                && let Some(shown) = remote.shown_name()
+            {
+                return name_of(shown, &mut *args.cast::<FileGetName>());
+            }
+            (native.file.get)(under(file), args, transfer, req)
+        }
+    })
+}
+
+/// Tells a name, as much of it as there is room for.
+///
+/// # Safety
+/// There is as much room as is said.
+unsafe fn name_of(name: &str, args: &mut FileGetName) -> Herr {
+    // SAFETY: the caller says so.
+    unsafe {
+        if !args.buffer.is_null() && args.room > 0 {
+            let length = name.len().min(args.room - 1);
+            std::ptr::copy_nonoverlapping(name.as_ptr(), args.buffer.cast(), length);
+            *args.buffer.add(length) = 0;
+        }
+        *args.length = name.len();
+    }
+    DONE
 }
 
 unsafe extern "C" fn specific<const S: usize>(
@@ -70,27 +167,77 @@ unsafe extern "C" fn specific<const S: usize>(
         // SAFETY: as in `get`; which of the arguments are there, the operation says. The second file of
         // a comparison is one of ours, and so must be one that is opened again.
         unsafe {
-            let file = under(file);
+            let inside = under(file);
             match (*args).op {
                 FileSpecific::IS_EQUAL => {
                     let ours = (*args).args.equal.other;
                     (*args).args.equal.other = under(ours);
-                    let status = call(file, args, transfer, req);
+                    let status = call(inside, args, transfer, req);
                     (*args).args.equal.other = ours;
                     status
                 }
                 FileSpecific::REOPEN => {
-                    let status = call(file, args, transfer, req);
+                    let status = call(inside, args, transfer, req);
                     let opened = (*args).args.reopen;
                     if status >= 0 && !opened.is_null() {
-                        *opened = Object::wrap(*opened);
+                        *opened = Object::wrap(*opened, file_of(file));
                     }
                     status
                 }
-                _ => call(file, args, transfer, req),
+                FileSpecific::FLUSH => match flushed(native, file, transfer) {
+                    Some(result) => done::<S>(result),
+                    None => call(inside, args, transfer, req),
+                },
+                // libhdf5 asks every plug-in about files that it cannot open itself, and where nobody
+                // asked for us it would take us for the native connector.
+                FileSpecific::IS_ACCESSIBLE if !is_asked_for() => {
+                    *(*args).args.named.accessible = false;
+                    DONE
+                }
+                FileSpecific::IS_ACCESSIBLE | FileSpecific::DELETE => {
+                    let named = (*args).args.named;
+                    match remote(native, named.name, named.access) {
+                        Err(e) => done::<S>(Err(e)),
+                        Ok(None) => call(inside, args, transfer, req),
+                        Ok(Some((name, url, settings))) => {
+                            let asked = Asked {
+                                native,
+                                slot: S,
+                                name: &name,
+                                url: &url,
+                                flags: 0,
+                                access: named.access,
+                                transfer,
+                            };
+                            done::<S>(match (*args).op {
+                                FileSpecific::DELETE => asked.delete(&settings),
+                                _ => asked.accessible(&settings).map(|found| {
+                                    *named.accessible = found;
+                                }),
+                            })
+                        }
+                    }
+                }
+                _ => call(inside, args, transfer, req),
             }
         }
     })
+}
+
+/// Whether the environment names this connector.
+fn is_asked_for() -> bool {
+    let named = std::env::var("HDF5_VOL_CONNECTOR").unwrap_or_default();
+    named.split_whitespace().next() == Some("hyperslab")
+}
+
+/// Writes what was changed in the file of an object; `None` if that is local.
+///
+/// # Safety
+/// The object is one of ours, and is a file.
+unsafe fn flushed(native: Native, object: Ptr, transfer: Hid) -> Option<Result<()>> {
+    // SAFETY: the caller says so.
+    let (remote, inside) = unsafe { (file_of(object)?, under(object)) };
+    Some(remote.flush(native, inside, transfer))
 }
 
 unsafe extern "C" fn optional<const S: usize>(
@@ -104,9 +251,20 @@ unsafe extern "C" fn optional<const S: usize>(
 }
 
 unsafe extern "C" fn close<const S: usize>(file: Ptr, transfer: Hid, req: Req) -> Herr {
-    // SAFETY: as in `get`; nobody uses a closed object.
-    guarded::<S, _>(|native| unsafe {
-        let status = (native.file.close)(under(file), transfer, req);
-        closed(file, status)
+    guarded::<S, _>(|native| {
+        // SAFETY: as in `get`; nobody uses a closed object.
+        unsafe {
+            // A program is told once that its file cannot be written, and has it still; what it does
+            // not save by then is lost when it closes it again.
+            if let Some(remote) = file_of(file)
+                && !remote.is_given_up()
+                && let Err(e) = remote.flush(native, under(file), transfer)
+            {
+                remote.give_up();
+                return done::<S>(Err(e));
+            }
+            let status = (native.file.close)(under(file), transfer, req);
+            closed(file, status)
+        }
     })
 }

@@ -5,7 +5,7 @@ use std::ffi::c_char;
 use super::closed;
 use crate::abi::{GroupClass, GroupSpecific, Herr, Hid, Location, Opaque, Optional, Ptr, Req};
 use crate::guard::guarded;
-use crate::object::{Object, under};
+use crate::object::{Object, file_of, touch, under};
 
 pub(crate) const fn class<const S: usize>() -> GroupClass {
     GroupClass {
@@ -36,7 +36,11 @@ unsafe extern "C" fn create<const S: usize>(
             let object = under(object);
             call(object, at, name, link, creation, access, transfer, req)
         };
-        Object::wrap(made)
+        // SAFETY: as above.
+        unsafe {
+            touch(object, !made.is_null());
+            Object::wrap(made, file_of(object))
+        }
     })
 }
 
@@ -52,7 +56,8 @@ unsafe extern "C" fn open<const S: usize>(
         let call = native.group.open;
         // SAFETY: as in `create`.
         let opened = unsafe { call(under(object), at, name, access, transfer, req) };
-        Object::wrap(opened)
+        // SAFETY: as above.
+        Object::wrap(opened, unsafe { file_of(object) })
     })
 }
 

@@ -1,10 +1,16 @@
 //! Links.
 
+use std::ffi::c_int;
+use std::ptr;
+
 use crate::abi::{
     FAIL, Herr, Hid, LinkClass, LinkCreate, LinkTransfer, Location, Opaque, Optional, Ptr, Req,
 };
 use crate::guard::guarded;
-use crate::object::under;
+use crate::object::{touch, under};
+
+/// The operation that changes something (`H5VL_link_specific_t`): removal.
+const REMOVE: c_int = 0;
 
 pub(crate) const fn class<const S: usize>() -> LinkClass {
     LinkClass {
@@ -31,14 +37,22 @@ unsafe extern "C" fn create<const S: usize>(
         // SAFETY: the arguments are the caller's, with native objects in place of ours. What a hard link
         // leads to is one of ours.
         unsafe {
-            let object = under(object);
-            if (*args).op != LinkCreate::HARD {
-                return call(args, object, at, creation, access, transfer, req);
+            // Either of the two objects of a hard link may be left out.
+            let (inside, is_hard) = (object, (*args).op == LinkCreate::HARD);
+            let target = if is_hard {
+                (*args).hard.object
+            } else {
+                ptr::null_mut()
+            };
+            if is_hard {
+                (*args).hard.object = under(target);
             }
-            let ours = (*args).hard.object;
-            (*args).hard.object = under(ours);
-            let status = call(args, object, at, creation, access, transfer, req);
-            (*args).hard.object = ours;
+            let status = call(args, under(inside), at, creation, access, transfer, req);
+            if is_hard {
+                (*args).hard.object = target;
+            }
+            touch(inside, status >= 0);
+            touch(target, status >= 0);
             status
         }
     })
@@ -58,17 +72,11 @@ unsafe extern "C" fn copy<const S: usize>(
         let call: LinkTransfer = native.link.copy;
         // SAFETY: as in `create`; one of the two objects may be null, for the same file.
         unsafe {
-            let (source, destination) = (under(source), under(destination));
-            call(
-                source,
-                from,
-                destination,
-                to,
-                creation,
-                access,
-                transfer,
-                req,
-            )
+            let (one, other) = (under(source), under(destination));
+            let status = call(one, from, other, to, creation, access, transfer, req);
+            touch(source, status >= 0);
+            touch(destination, status >= 0);
+            status
         }
     })
 }
@@ -87,17 +95,11 @@ unsafe extern "C" fn rename<const S: usize>(
         let call: LinkTransfer = native.link.rename;
         // SAFETY: as in `copy`.
         unsafe {
-            let (source, destination) = (under(source), under(destination));
-            call(
-                source,
-                from,
-                destination,
-                to,
-                creation,
-                access,
-                transfer,
-                req,
-            )
+            let (one, other) = (under(source), under(destination));
+            let status = call(one, from, other, to, creation, access, transfer, req);
+            touch(source, status >= 0);
+            touch(destination, status >= 0);
+            status
         }
     })
 }
@@ -122,7 +124,9 @@ unsafe extern "C" fn specific<const S: usize>(
 ) -> Herr {
     // SAFETY: as in `create`.
     guarded::<S, _>(|native| unsafe {
-        (native.link.specific)(under(object), at, args, transfer, req)
+        let status = (native.link.specific)(under(object), at, args, transfer, req);
+        touch(object, status >= 0 && (*args).op == REMOVE);
+        status
     })
 }
 

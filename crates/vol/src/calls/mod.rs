@@ -4,6 +4,7 @@
 //! about a local file goes to the native connector as it came, with the objects under ours.
 
 pub(crate) mod attribute;
+mod chunks;
 pub(crate) mod dataset;
 pub(crate) mod datatype;
 pub(crate) mod file;

@@ -4,7 +4,7 @@ use std::ffi::{c_char, c_int};
 
 use crate::abi::{Herr, Hid, Location, ObjectClass, Opaque, Optional, Ptr, Req};
 use crate::guard::guarded;
-use crate::object::{Object, under};
+use crate::object::{Object, file_of, touch, under};
 
 pub(crate) const fn class<const S: usize>() -> ObjectClass {
     ObjectClass {
@@ -27,7 +27,7 @@ unsafe extern "C" fn open<const S: usize>(
         // SAFETY: the arguments are the caller's, with the native object in place of ours.
         unsafe {
             let opened = (native.object.open)(under(object), at, opened_kind, transfer, req);
-            Object::wrap(opened)
+            Object::wrap(opened, file_of(object))
         }
     })
 }
@@ -49,19 +49,20 @@ unsafe extern "C" fn copy<const S: usize>(
         let call = native.object.copy;
         // SAFETY: as in `open`.
         unsafe {
-            let (source, destination) = (under(source), under(destination));
-            call(
-                source,
+            let status = call(
+                under(source),
                 from,
                 source_name,
-                destination,
+                under(destination),
                 to,
                 name,
                 copying,
                 link,
                 transfer,
                 req,
-            )
+            );
+            touch(destination, status >= 0);
+            status
         }
     })
 }

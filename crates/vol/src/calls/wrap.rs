@@ -4,9 +4,11 @@
 //! over links.
 
 use std::ffi::{c_int, c_void};
+use std::sync::Arc;
 
 use crate::abi::{DONE, Herr, Ptr, WrapClass};
-use crate::object::{Object, under};
+use crate::object::{Object, file_of, under};
+use crate::remote::RemoteFile;
 
 static NOTHING: u8 = 0;
 
@@ -25,16 +27,30 @@ unsafe extern "C" fn get_object(object: *const c_void) -> Ptr {
     unsafe { under(object) }
 }
 
-/// What new objects have to know of the one that they were found by: nothing in a local file. It must
-/// be something all the same, or libhdf5 does not have them wrapped.
-unsafe extern "C" fn get_wrap_ctx(_object: *const c_void, context: *mut Ptr) -> Herr {
-    // SAFETY: the answer goes where the caller says.
-    unsafe { *context = (&raw const NOTHING).cast_mut().cast() };
+/// What new objects have to know of the one that they were found by: the file, if it is in a store. It
+/// must be something in any case, or libhdf5 does not have them wrapped.
+unsafe extern "C" fn get_wrap_ctx(object: *const c_void, context: *mut Ptr) -> Herr {
+    // SAFETY: objects that libhdf5 holds were wrapped; the answer goes where the caller says.
+    unsafe {
+        *context = match file_of(object) {
+            Some(file) => Arc::into_raw(file).cast_mut().cast(),
+            None => nothing(),
+        };
+    }
     DONE
 }
 
-unsafe extern "C" fn wrap_object(object: Ptr, _kind: c_int, _context: Ptr) -> Ptr {
-    Object::wrap(object)
+unsafe extern "C" fn wrap_object(object: Ptr, _kind: c_int, context: Ptr) -> Ptr {
+    if context.is_null() || context == nothing() {
+        return Object::wrap(object, None);
+    }
+    let context = context.cast_const().cast::<RemoteFile>();
+    // SAFETY: the context is that of `get_wrap_ctx`, which holds the file.
+    let file = unsafe {
+        Arc::increment_strong_count(context);
+        Arc::from_raw(context)
+    };
+    Object::wrap(object, Some(file))
 }
 
 unsafe extern "C" fn unwrap_object(object: Ptr) -> Ptr {
@@ -48,6 +64,14 @@ unsafe extern "C" fn unwrap_object(object: Ptr) -> Ptr {
     }
 }
 
-unsafe extern "C" fn free_wrap_ctx(_context: Ptr) -> Herr {
+unsafe extern "C" fn free_wrap_ctx(context: Ptr) -> Herr {
+    if !context.is_null() && context != nothing() {
+        // SAFETY: as in `wrap_object`; nobody uses the context any more.
+        drop(unsafe { Arc::from_raw(context.cast_const().cast::<RemoteFile>()) });
+    }
     DONE
+}
+
+fn nothing() -> Ptr {
+    (&raw const NOTHING).cast_mut().cast()
 }

@@ -1,0 +1,371 @@
+//! What the connector asks of the native one, which holds the hierarchies of remote files.
+
+use std::ffi::{CStr, c_int};
+use std::ops::Deref;
+use std::ptr;
+
+use hyperslab::format::hdf5::{Description, FileArray};
+use hyperslab::{Error, Result};
+
+use crate::abi::{
+    Class, FileImage, FileSpecific, FileSpecificArgs, Herr, Hid, Location, ObjectGetInfo,
+    ObjectInfo, Opaque, Optional, Place, Ptr, Single, Value, dataset_get, kind,
+};
+use crate::library::Library;
+use crate::space::Space;
+
+/// The newest version of the format that HDF5 1.14 reads (`H5F_LIBVER_V114`).
+const NEWEST: c_int = 4;
+/// Bytes by which a file in memory grows.
+const GROWTH: usize = 64 << 10;
+/// Layouts (`H5D_layout_t`).
+const CHUNKED: c_int = 2;
+
+/// The native connector of a library.
+#[derive(Clone, Copy)]
+pub(crate) struct Native {
+    pub(crate) library: &'static Library,
+    pub(crate) class: &'static Class,
+}
+
+impl Deref for Native {
+    type Target = Class;
+
+    fn deref(&self) -> &Class {
+        self.class
+    }
+}
+
+/// An identifier that is released when it goes out of scope.
+pub(crate) struct Id {
+    library: &'static Library,
+    id: Hid,
+}
+
+impl Id {
+    pub(crate) fn get(&self) -> Hid {
+        self.id
+    }
+}
+
+impl Drop for Id {
+    fn drop(&mut self) {
+        // SAFETY: the identifier is this one's to release.
+        unsafe { (self.library.api.H5Idec_ref)(self.id) };
+    }
+}
+
+impl Native {
+    fn id(&self, id: Hid, what: &str) -> Result<Id> {
+        match id > 0 {
+            true => Ok(Id {
+                library: self.library,
+                id,
+            }),
+            false => Err(failed(what)),
+        }
+    }
+
+    /// File access as a program asked for it, but for a file in memory: with this content, or empty.
+    pub(crate) fn in_memory(&self, access: Hid, image: Option<&[u8]>) -> Result<Id> {
+        let api = &self.library.api;
+        // SAFETY: the list is open.
+        let copy = self.id(unsafe { (api.H5Pcopy)(access) }, "copy properties")?;
+        let (mut low, mut high) = (0, 0);
+        // SAFETY: the copy is ours to change; the image is copied.
+        let status = unsafe {
+            (api.H5Pset_fapl_core)(copy.get(), GROWTH, false)
+                .min((api.H5Pget_libver_bounds)(copy.get(), &mut low, &mut high))
+                .min((api.H5Pset_libver_bounds)(
+                    copy.get(),
+                    low.min(NEWEST),
+                    high.min(NEWEST),
+                ))
+        };
+        check(status, "prepare a file in memory")?;
+        if let Some(image) = image {
+            // SAFETY: as above.
+            let status = unsafe {
+                let bytes = image.as_ptr().cast_mut().cast();
+                (api.H5Pset_file_image)(copy.get(), bytes, image.len())
+            };
+            check(status, "hold a file in memory")?;
+        }
+        Ok(copy)
+    }
+
+    /// File access as a program asked for it, but for an ordinary file.
+    pub(crate) fn on_disk(&self, access: Hid) -> Result<Id> {
+        let api = &self.library.api;
+        // SAFETY: the list is open, and the copy ours to change.
+        let copy = self.id(unsafe { (api.H5Pcopy)(access) }, "copy properties")?;
+        // SAFETY: as above.
+        let status = unsafe { (api.H5Pset_fapl_sec2)(copy.get()) };
+        check(status, "prepare a file on disk")?;
+        Ok(copy)
+    }
+
+    /// The content of a file in memory, as it would be on disk.
+    pub(crate) fn image(&self, file: Ptr, transfer: Hid) -> Result<Vec<u8>> {
+        let mut flush = FileSpecific {
+            op: FileSpecific::FLUSH,
+            args: FileSpecificArgs {
+                flush: [kind::FILE, 1],
+            },
+        };
+        // SAFETY: the file is one of the native connector's; nothing asks for a request.
+        let status =
+            unsafe { (self.class.file.specific)(file, &mut flush, transfer, ptr::null_mut()) };
+        check(status, "flush the hierarchy")?;
+        let ask = |room: usize, buffer: Ptr| {
+            let mut length = 0;
+            let mut args = FileImage {
+                room,
+                buffer,
+                length: &raw mut length,
+            };
+            let mut optional = Optional {
+                op: FileImage::OP,
+                args: (&raw mut args).cast(),
+            };
+            // SAFETY: as above; there is as much room as is said.
+            let status = unsafe {
+                (self.class.file.optional)(file, &mut optional, transfer, ptr::null_mut())
+            };
+            check(status, "copy the hierarchy").map(|()| length)
+        };
+        let mut image = vec![0; ask(0, ptr::null_mut())?];
+        let length = ask(image.len(), image.as_mut_ptr().cast())?;
+        image.truncate(length);
+        Ok(image)
+    }
+
+    /// Where the header of an object is.
+    pub(crate) fn address(&self, object: Ptr, object_kind: c_int, transfer: Hid) -> Result<u64> {
+        let location = Location {
+            object_kind,
+            by: 0,
+            place: Place { token: ptr::null() },
+        };
+        let mut info = ObjectInfo::default();
+        let mut args = ObjectGetInfo {
+            op: ObjectGetInfo::OP,
+            gap: 0,
+            fields: ObjectGetInfo::BASIC,
+            info: &raw mut info,
+        };
+        // SAFETY: the object is one of the native connector's; the answer goes into `info`.
+        let status = unsafe {
+            let args = (&raw mut args).cast::<Opaque>();
+            (self.class.object.get)(object, &location, args, transfer, ptr::null_mut())
+        };
+        check(status, "tell where an object is")?;
+        let mut address = [0; 8];
+        address.copy_from_slice(&info.token.0[..8]);
+        Ok(u64::from_le_bytes(address))
+    }
+
+    /// The file that an object is in.
+    pub(crate) fn file_of(&self, object: Ptr, object_kind: c_int, transfer: Hid) -> Result<Ptr> {
+        /// `H5VL_object_get_args_t`, as far as it asks for the file.
+        #[repr(C)]
+        struct GetFile {
+            op: c_int,
+            file: *mut Ptr,
+        }
+        let location = Location {
+            object_kind,
+            by: 0,
+            place: Place { token: ptr::null() },
+        };
+        let mut file = ptr::null_mut();
+        let mut args = GetFile {
+            op: 0,
+            file: &raw mut file,
+        };
+        // SAFETY: the object is one of the native connector's; the answer goes into `file`.
+        let status = unsafe {
+            let args = (&raw mut args).cast::<Opaque>();
+            (self.class.object.get)(object, &location, args, transfer, ptr::null_mut())
+        };
+        check(status, "tell the file of an object")?;
+        Ok(file)
+    }
+
+    /// The type, space or creation properties of a dataset.
+    pub(crate) fn of_dataset(&self, dataset: Ptr, what: c_int, transfer: Hid) -> Result<Id> {
+        let mut args = Single {
+            op: what,
+            value: Value { id: 0 },
+        };
+        // SAFETY: the dataset is one of the native connector's; all three answers are identifiers.
+        let id = unsafe {
+            let status = (self.class.dataset.get)(dataset, &mut args, transfer, ptr::null_mut());
+            if status < 0 { -1 } else { args.value.id }
+        };
+        self.id(id, "describe a dataset")
+    }
+
+    /// A dataset as an array; `None` if it is not one that an array can be: its cells are elsewhere, or
+    /// it has none.
+    pub(crate) fn describe(&self, dataset: Ptr, transfer: Hid) -> Result<Option<FileArray>> {
+        let api = &self.library.api;
+        let datatype = self.of_dataset(dataset, dataset_get::DATATYPE, transfer)?;
+        let space = self.of_dataset(dataset, dataset_get::SPACE, transfer)?;
+        let creation = self.of_dataset(dataset, dataset_get::CREATION, transfer)?;
+        self.described(datatype.get(), space.get(), creation.get())
+            .map(|array| {
+                // SAFETY: the list is open.
+                let external = unsafe { (api.H5Pget_external_count)(creation.get()) };
+                array.filter(|_| external <= 0)
+            })
+    }
+
+    fn described(&self, datatype: Hid, space: Hid, creation: Hid) -> Result<Option<FileArray>> {
+        let api = &self.library.api;
+        let space = Space::new(self.library, space);
+        if space.is_empty() {
+            return Ok(None);
+        }
+        let dims = space.dims()?;
+        // SAFETY: the list is open.
+        let chunk = match unsafe { (api.H5Pget_layout)(creation) } {
+            // Compact cells are in the header; those of virtual datasets elsewhere.
+            0 | 3 => return Ok(None),
+            CHUNKED => {
+                let mut chunk = vec![0; dims.len()];
+                // SAFETY: there is room for a side of every dimension.
+                let rank = unsafe {
+                    (api.H5Pget_chunk)(creation, dims.len() as c_int, chunk.as_mut_ptr())
+                };
+                check(rank, "tell the chunks of a dataset")?;
+                Some(chunk)
+            }
+            _ => None,
+        };
+        let encoded = self.encoded(datatype)?;
+        let mut described = Description {
+            datatype: &encoded,
+            dims: &dims,
+            chunk: chunk.as_deref(),
+            fill: self.fill(datatype, creation)?,
+            filters: self.filters(creation)?,
+        };
+        let array = described
+            .array()
+            .or_else(|e| match described.filters.is_empty() {
+                true => Err(e),
+                // Cells in arrays are not filtered as they would be in a file: any filter will do.
+                false => {
+                    described.filters.clear();
+                    described.array()
+                }
+            });
+        array.map(Some)
+    }
+
+    fn encoded(&self, datatype: Hid) -> Result<Vec<u8>> {
+        let api = &self.library.api;
+        let mut length = 0;
+        // SAFETY: without a buffer, only the length is told.
+        let status = unsafe { (api.H5Tencode)(datatype, ptr::null_mut(), &mut length) };
+        check(status, "describe a data type")?;
+        let mut encoded = vec![0_u8; length];
+        // SAFETY: there is as much room as was asked for.
+        let status = unsafe { (api.H5Tencode)(datatype, encoded.as_mut_ptr().cast(), &mut length) };
+        check(status, "describe a data type")?;
+        encoded.truncate(length);
+        Ok(encoded)
+    }
+
+    /// The fill value of a dataset, in its own type, if one is set.
+    fn fill(&self, datatype: Hid, creation: Hid) -> Result<Option<Vec<u8>>> {
+        /// Somebody set it (`H5D_FILL_VALUE_USER_DEFINED`).
+        const SET: c_int = 2;
+        let api = &self.library.api;
+        let mut defined = 0;
+        // SAFETY: the list is open.
+        let status = unsafe { (api.H5Pfill_value_defined)(creation, &mut defined) };
+        check(status, "tell a fill value")?;
+        if defined != SET {
+            return Ok(None);
+        }
+        // SAFETY: the type is open.
+        let mut fill = vec![0_u8; unsafe { (api.H5Tget_size)(datatype) }];
+        // SAFETY: there is room for an element.
+        let status =
+            unsafe { (api.H5Pget_fill_value)(creation, datatype, fill.as_mut_ptr().cast()) };
+        check(status, "tell a fill value")?;
+        Ok(Some(fill))
+    }
+
+    /// The filters of a dataset's chunks.
+    fn filters(&self, creation: Hid) -> Result<Vec<(u16, Vec<u32>)>> {
+        /// Parameters that a filter may have, at most.
+        const MOST: usize = 64;
+        let api = &self.library.api;
+        // SAFETY: the list is open.
+        let count = unsafe { (api.H5Pget_nfilters)(creation) };
+        check(count, "tell the filters of a dataset")?;
+        let mut filters = Vec::new();
+        for i in 0..count.unsigned_abs() {
+            let (mut flags, mut found, mut settings) = (0, MOST, 0);
+            let mut values = vec![0; MOST];
+            // SAFETY: there is room for so many parameters; no name is wanted.
+            let id = unsafe {
+                (api.H5Pget_filter2)(
+                    creation,
+                    i,
+                    &mut flags,
+                    &mut found,
+                    values.as_mut_ptr(),
+                    0,
+                    ptr::null_mut(),
+                    &mut settings,
+                )
+            };
+            let id = u16::try_from(id).map_err(|_| failed("tell a filter of a dataset"))?;
+            values.truncate(found);
+            filters.push((id, values));
+        }
+        Ok(filters)
+    }
+
+    /// The text behind the connector's name that a program's file access has.
+    pub(crate) fn config(&self, access: Hid) -> String {
+        let api = &self.library.api;
+        let mut info = ptr::null_mut();
+        // Asking forgets the errors that a program may be about to see.
+        // SAFETY: the list is open; the answer is a copy of the text, or null; the errors that were
+        // taken are given back.
+        let status = unsafe {
+            let errors = (api.H5Eget_current_stack)();
+            let status = (api.H5Pget_vol_info)(access, &mut info);
+            if errors >= 0 {
+                (api.H5Eset_current_stack)(errors);
+            }
+            status
+        };
+        if status < 0 || info.is_null() {
+            return String::new();
+        }
+        // SAFETY: what libhdf5 keeps for us are texts that end with a zero.
+        let text = unsafe { CStr::from_ptr(info.cast()) }
+            .to_string_lossy()
+            .into_owned();
+        // SAFETY: the copy was made by `strdup`.
+        unsafe { libc::free(info) };
+        text
+    }
+}
+
+fn check(status: Herr, what: &str) -> Result<()> {
+    match status < 0 {
+        true => Err(failed(what)),
+        false => Ok(()),
+    }
+}
+
+fn failed(what: &str) -> Error {
+    Error::invalid(format!("libhdf5 could not {what}"))
+}

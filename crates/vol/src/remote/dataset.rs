@@ -1,0 +1,225 @@
+//! A dataset whose cells are in an array of a store, or in a file that lies there.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use futures::{StreamExt as _, TryStreamExt as _, stream};
+use hyperslab::format::hdf5::FileArray;
+use hyperslab::{
+    Array, ArrayMeta, ArraySpec, CopyOptions, Result, Selection, Session, Shape, StorePolicy,
+    block_on, copy_array,
+};
+
+use serde_json::Value;
+
+use super::changed::Changed;
+
+/// Chunks that are written at a time.
+const CONCURRENT: usize = 16;
+
+/// A dataset.
+#[derive(Debug)]
+pub(crate) struct Dataset {
+    /// How its elements become cells.
+    described: FileArray,
+    /// Cells of an element that is an array itself, in the dimensions after those of the dataset.
+    inner: Vec<u64>,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+pub(super) struct State {
+    /// What the array is, or is to be.
+    pub(super) meta: ArrayMeta,
+    /// The array, once there is one.
+    pub(super) array: Option<Array>,
+    pub(super) changed: Changed,
+}
+
+impl Dataset {
+    /// A dataset that is new, and has no cells as yet.
+    pub(crate) fn new(described: FileArray) -> Result<Self> {
+        let meta = ArraySpec::like(&described.meta)?.build(&StorePolicy::CLOUD)?;
+        Self::with(described, None, meta)
+    }
+
+    /// A dataset whose cells are in an array.
+    pub(crate) fn of_array(described: FileArray, array: Array) -> Result<Self> {
+        let meta = ArrayMeta::clone(&array.meta());
+        Self::with(described, Some(array), meta)
+    }
+
+    fn with(described: FileArray, array: Option<Array>, meta: ArrayMeta) -> Result<Self> {
+        let rank = described.meta.shape.rank();
+        let inner = described.meta.shape[rank - described.inner_dims()..].to_vec();
+        let changed = Changed::new(meta.grid()?, described.meta.fill.bytes());
+        Ok(Dataset {
+            inner,
+            state: Mutex::new(State {
+                meta,
+                array,
+                changed,
+            }),
+            described,
+        })
+    }
+
+    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
+        // A state is changed in one step, so what a panic leaves behind is whole.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The shape of the array, which has the dimensions of elements too, and those.
+    pub(crate) fn shape(&self) -> (Shape, &[u64]) {
+        (self.lock().meta.shape.clone(), &self.inner)
+    }
+
+    /// Reads elements as the file has them, packed.
+    pub(crate) fn read(&self, selection: &Selection, out: &mut [u8]) -> Result<()> {
+        self.read_cells(selection, out)?;
+        self.described.swap(out);
+        Ok(())
+    }
+
+    pub(super) fn read_cells(&self, selection: &Selection, out: &mut [u8]) -> Result<()> {
+        let state = self.lock();
+        let array = match &state.array {
+            // Nothing of the array would be seen.
+            Some(_) if !state.changed.is_empty() && state.changed.covers(selection)? => None,
+            array => array.clone(),
+        };
+        match array {
+            Some(array) if state.changed.is_empty() => {
+                // Others may read at the same time.
+                drop(state);
+                return array.read_into(selection, out);
+            }
+            Some(array) => array.read_into(selection, out)?,
+            None => fill(out, self.described.meta.fill.bytes()),
+        }
+        state.changed.overlay(selection, out)
+    }
+
+    /// Changes elements, which are as the file has them, packed; they are written later.
+    pub(crate) fn write(&self, selection: &Selection, mut cells: Vec<u8>) -> Result<()> {
+        self.described.swap(&mut cells);
+        self.write_cells(selection, &cells)
+    }
+
+    pub(super) fn write_cells(&self, selection: &Selection, cells: &[u8]) -> Result<()> {
+        let mut state = self.lock();
+        let array = state.array.clone();
+        state.changed.write(selection, cells, |region| {
+            let Some(array) = &array else {
+                return Ok(None);
+            };
+            let selection = Selection::region(region);
+            block_on(array.read(&selection)).map(Some)
+        })
+    }
+
+    /// The sides of an element that is an array itself.
+    pub(super) fn inner(&self) -> &[u64] {
+        &self.inner
+    }
+
+    /// The dataset as it would be in a file.
+    pub(super) fn meta(&self) -> &ArrayMeta {
+        &self.described.meta
+    }
+
+    /// Bytes of chunks that wait to be written.
+    pub(crate) fn waiting(&self) -> u64 {
+        self.lock().changed.bytes()
+    }
+
+    /// Changes the shape of the dataset.
+    pub(crate) fn resize(&self, dims: &[u64]) -> Result<()> {
+        let mut sides = dims.to_vec();
+        sides.extend(&self.inner);
+        let mut state = self.lock();
+        let mut meta = state.meta.clone();
+        meta.shape = Shape::new(sides.iter().copied())?;
+        let grid = meta.grid()?;
+        if let Some(array) = &state.array {
+            block_on(array.resize(&sides))?;
+        }
+        state.changed.resize(grid)?;
+        state.meta = meta;
+        Ok(())
+    }
+
+    /// Writes what was changed to the array at a URL, which is made if there is none; what lies there is
+    /// removed first if there may be something.
+    pub(crate) fn flush(&self, session: &Session, url: &str, may_have_rests: bool) -> Result<()> {
+        let mut state = self.lock();
+        let array = match &state.array {
+            Some(array) if array.url() == url => array.clone(),
+            Some(array) => carry(session, array, url)?,
+            None => block_on(async {
+                if may_have_rests {
+                    session.sweep(url).await?;
+                }
+                session.adopt(url, state.meta.clone()).await
+            })?,
+        };
+        state.array = Some(array.clone());
+        if state.changed.is_empty() {
+            return Ok(());
+        }
+        let boxes = state.changed.boxes()?;
+        block_on(async {
+            let writes = boxes.into_iter().map(|(region, cells)| {
+                let array = array.clone();
+                async move { array.write(&Selection::region(&region), cells).await }
+            });
+            stream::iter(writes)
+                .buffer_unordered(CONCURRENT)
+                .try_collect::<()>()
+                .await
+        })?;
+        state.changed.clear();
+        Ok(())
+    }
+
+    /// The metadata of its array, with what the hierarchy says of the dataset.
+    pub(crate) fn json(&self, said: &ArrayMeta) -> Value {
+        let mut meta = self.lock().meta.clone();
+        meta.attributes.clone_from(&said.attributes);
+        meta.dimension_names.clone_from(&said.dimension_names);
+        meta.to_json()
+    }
+
+    /// Bytes that its cells take in the store, and whether all of its chunks are there. Chunks that wait
+    /// to be written count as they are.
+    pub(crate) fn stored(&self) -> Result<(u64, bool)> {
+        let state = self.lock();
+        let waiting = state.changed.bytes();
+        let Some(array) = &state.array else {
+            return Ok((waiting, false));
+        };
+        let chunks = block_on(array.chunk_objects())?;
+        let bytes: u64 = chunks.iter().map(|(_, bytes)| bytes).sum();
+        let all = state.meta.grid()?.num_chunks();
+        Ok((bytes + waiting, chunks.len() as u64 >= all))
+    }
+}
+
+/// Moves the cells of an array to another URL; those that were there stay until they are removed.
+pub(crate) fn carry(session: &Session, from: &Array, url: &str) -> Result<Array> {
+    block_on(async {
+        session.sweep(url).await?;
+        let to = session.adopt(url, ArrayMeta::clone(&from.meta())).await?;
+        copy_array(from, &to, &CopyOptions::default(), &()).await?;
+        Ok(to)
+    })
+}
+
+fn fill(out: &mut [u8], value: &[u8]) {
+    if value.iter().all(|byte| *byte == 0) {
+        out.fill(0);
+        return;
+    }
+    for cell in out.chunks_exact_mut(value.len()) {
+        cell.copy_from_slice(value);
+    }
+}
