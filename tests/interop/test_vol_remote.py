@@ -79,7 +79,7 @@ def test_zarr_tools_read_what_h5py_wrote(run, tmp_path, cloud):
     assert group["g/scalar"][()] == 7.5
 
 
-def test_files_can_be_changed_and_opened_again(run):
+def test_files_can_be_changed_and_opened_again(run, tmp_path):
     program = """
         import h5py, numpy as np, sys
         name = sys.argv[1]
@@ -88,10 +88,14 @@ def test_files_can_be_changed_and_opened_again(run):
             file["b"] = np.arange(6).reshape(2, 3)
         with h5py.File(name, "r+") as file:
             file["a"][5:50:5] = -1
+            file.create_group("copies")
+            file.copy("a", "copies/a")
             file["a"].resize((120,))
             file["a"][110:] = 3
             file["c/d"] = [1, 2, 3]
             file.move("b", "moved/b")
+            file.create_group("group")
+            file.copy("moved", "group/again")
             del file["c/d"]
             file["c/d"] = [4, 5]
             with h5py.File(name, "r+") as again:
@@ -105,17 +109,25 @@ def test_files_can_be_changed_and_opened_again(run):
             assert np.array_equal(file["a"][:], expected)
             assert file["moved/b"][:].tolist() == [[0, 1, 2], [3, 4, 5]] and "b" not in file
             assert file["c/d"][:].tolist() == [4, 5] and file["c"].attrs["x"] == 1
+            assert file["copies/a"][:].tolist() == file["a"][:100].tolist() and file["copies/a"].chunks == (7,)
+            assert file["group/again/b"][:].tolist() == [[0, 1, 2], [3, 4, 5]]
+            with h5py.File(sys.argv[2], "w") as local:
+                file.copy("moved", local)
+                local.copy(file["a"], "a")
             try:
                 file["a"][0] = 1
             except OSError:
                 print("read only")
+        with h5py.File(sys.argv[2]) as local, h5py.File(name) as file:
+            assert local["moved/b"][:].tolist() == [[0, 1, 2], [3, 4, 5]]
+            assert np.array_equal(local["a"][:], file["a"][:])
         for name, mode in [("s3://data/absent.h5", "r"), (name, "x"), ("s3://absent/x.h5", "r")]:
             try:
                 h5py.File(name, mode)
             except OSError as reason:
                 print(type(reason).__name__, reason)
     """
-    said = run(program, "s3://data/changed/x.h5").splitlines()
+    said = run(program, "s3://data/changed/x.h5", tmp_path / "local.h5").splitlines()
     assert said[0] == "read only"
     assert said[1].startswith("FileNotFoundError") and said[2].startswith("FileExistsError")
     assert said[3].startswith("OSError") or said[3].startswith("FileNotFoundError")

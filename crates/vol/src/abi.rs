@@ -23,6 +23,7 @@ pub(crate) mod kind {
     use std::ffi::c_int;
 
     pub(crate) const FILE: c_int = 1;
+    pub(crate) const DATATYPE: c_int = 3;
     pub(crate) const DATASET: c_int = 5;
 }
 

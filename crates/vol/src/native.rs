@@ -1,6 +1,6 @@
 //! What the connector asks of the native one, which holds the hierarchies of remote files.
 
-use std::ffi::{CStr, c_int};
+use std::ffi::{CStr, CString, c_int};
 use std::ops::Deref;
 use std::ptr;
 
@@ -8,11 +8,11 @@ use hyperslab::format::hdf5::{Description, FileArray};
 use hyperslab::{Error, Result};
 
 use crate::abi::{
-    Class, FileImage, FileSpecific, FileSpecificArgs, Herr, Hid, Location, ObjectGetInfo,
+    ByName, Class, FileImage, FileSpecific, FileSpecificArgs, Herr, Hid, Location, ObjectGetInfo,
     ObjectInfo, Opaque, Optional, Place, Ptr, Single, Value, dataset_get, kind,
 };
 use crate::library::Library;
-use crate::space::Space;
+use crate::space::{ALL, Space};
 
 /// The newest version of the format that HDF5 1.14 reads (`H5F_LIBVER_V114`).
 const NEWEST: c_int = 4;
@@ -33,6 +33,33 @@ impl Deref for Native {
 
     fn deref(&self) -> &Class {
         self.class
+    }
+}
+
+/// An object of the native connector's, below which others are.
+#[derive(Clone, Copy)]
+pub(crate) struct Below {
+    pub(crate) object: Ptr,
+    pub(crate) kind: c_int,
+}
+
+/// An object of the native connector's that is closed when it goes out of scope.
+pub(crate) struct Opened {
+    native: Native,
+    pub(crate) object: Ptr,
+    pub(crate) kind: c_int,
+    transfer: Hid,
+}
+
+impl Drop for Opened {
+    fn drop(&mut self) {
+        let close = match self.kind {
+            kind::DATASET => self.native.class.dataset.close,
+            kind::DATATYPE => self.native.class.datatype.close,
+            _ => self.native.class.group.close,
+        };
+        // SAFETY: it is this one's to close.
+        unsafe { close(self.object, self.transfer, ptr::null_mut()) };
     }
 }
 
@@ -92,6 +119,24 @@ impl Native {
             check(status, "hold a file in memory")?;
         }
         Ok(copy)
+    }
+
+    /// The versions of the format that a program asked for.
+    pub(crate) fn bounds(&self, access: Hid) -> (c_int, c_int) {
+        let (mut low, mut high) = (0, NEWEST);
+        // SAFETY: the list is open.
+        unsafe { (self.library.api.H5Pget_libver_bounds)(access, &mut low, &mut high) };
+        (low, high)
+    }
+
+    /// Makes file access what a program asked for: nothing tells that the file is in memory.
+    pub(crate) fn restore(&self, access: Hid, (low, high): (c_int, c_int)) {
+        let api = &self.library.api;
+        // SAFETY: the list is open, and the program's to be.
+        unsafe {
+            (api.H5Pset_fapl_sec2)(access);
+            (api.H5Pset_libver_bounds)(access, low, high);
+        }
     }
 
     /// File access as a program asked for it, but for an ordinary file.
@@ -163,6 +208,59 @@ impl Native {
         let mut address = [0; 8];
         address.copy_from_slice(&info.token.0[..8]);
         Ok(u64::from_le_bytes(address))
+    }
+
+    /// Opens an object by its name below another; `None` if there is none.
+    pub(crate) fn open(&self, below: &Below, name: &str, transfer: Hid) -> Option<Opened> {
+        let name = CString::new(name).ok()?;
+        let location = Location {
+            object_kind: below.kind,
+            by: 1,
+            place: Place {
+                name: ByName {
+                    name: name.as_ptr(),
+                    access: 0,
+                },
+            },
+        };
+        let mut kind = 0;
+        // SAFETY: the object is one of the native connector's; what is opened is closed by its owner.
+        let object = unsafe {
+            (self.class.object.open)(
+                below.object,
+                &location,
+                &mut kind,
+                transfer,
+                ptr::null_mut(),
+            )
+        };
+        // Not before it is known that there is something to close.
+        (!object.is_null()).then(|| Opened {
+            native: *self,
+            object,
+            kind,
+            transfer,
+        })
+    }
+
+    /// Writes a whole dataset, whose elements are as the file has them.
+    pub(crate) fn write_all(&self, dataset: Ptr, cells: &[u8], transfer: Hid) -> Result<()> {
+        let datatype = self.of_dataset(dataset, dataset_get::DATATYPE, transfer)?;
+        let (types, all, bytes) = ([datatype.get()], [ALL], [cells.as_ptr().cast()]);
+        // SAFETY: the dataset is one of the native connector's, and there are as many cells as it has.
+        let status = unsafe {
+            (self.class.dataset.write)(
+                1,
+                &dataset,
+                types.as_ptr(),
+                all.as_ptr(),
+                all.as_ptr(),
+                transfer,
+                bytes.as_ptr(),
+                ptr::null_mut(),
+            )
+        };
+        check(status, "write a dataset")
     }
 
     /// The file that an object is in.

@@ -136,14 +136,14 @@ unsafe fn run(library: &Library, dataset: &Dataset, op: c_int, args: Ptr) -> Res
                 let chunk = usize::try_from(args.number)
                     .ok()
                     .and_then(|n| chunks.get(n));
-                let (index, bytes) =
+                let (index, _) =
                     chunk.ok_or_else(|| Error::invalid("there is no chunk of that number"))?;
                 if !args.offset.is_null() {
                     for (dim, (at, side)) in index.iter().zip(&sides).enumerate() {
                         *args.offset.add(dim) = at * side;
                     }
                 }
-                tell(&args.told, Some(*bytes));
+                tell(&args.told, size(dataset, index)?);
             }
             READ => {
                 let read = &mut *args.cast::<Read>();
@@ -201,11 +201,14 @@ unsafe fn run(library: &Library, dataset: &Dataset, op: c_int, args: Ptr) -> Res
     Ok(())
 }
 
-/// The bytes of a chunk; `None` if nobody wrote it.
+/// The bytes of a chunk as it would be in a file, which is how programs read it; `None` if nobody wrote
+/// it.
 fn size(dataset: &Dataset, index: &[u64]) -> Result<Option<u64>> {
     let chunks = dataset.chunks()?;
-    let found = chunks.into_iter().find(|(at, _)| at == index);
-    Ok(found.map(|(_, bytes)| bytes))
+    match chunks.iter().any(|(at, _)| at == index) {
+        true => Ok(Some(dataset.encoded(index)?.len() as u64)),
+        false => Ok(None),
+    }
 }
 
 /// # Safety

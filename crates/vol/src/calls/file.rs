@@ -1,6 +1,6 @@
 //! Files.
 
-use std::ffi::{CStr, c_char, c_uint};
+use std::ffi::{CStr, c_char, c_int, c_uint};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use hyperslab::Result;
 
 use super::closed;
 use crate::abi::{
-    DONE, FileClass, FileGetName, FileSpecific, Herr, Hid, Opaque, Optional, Ptr, Req,
+    DONE, FileClass, FileGetName, FileSpecific, Herr, Hid, Opaque, Optional, Ptr, Req, Single,
 };
 use crate::guard::{done, guarded, told};
 use crate::native::Native;
@@ -25,6 +25,9 @@ pub(crate) const fn class<const S: usize>() -> FileClass {
         close: close::<S>,
     }
 }
+
+/// What asks for the access properties of a file (`H5VL_FILE_GET_FAPL`).
+const FILE_ACCESS: c_int = 1;
 
 /// The name of a file, the URL that it leads to, and the settings; `None` if it is a local one.
 ///
@@ -134,7 +137,14 @@ unsafe extern "C" fn get<const S: usize>(
             {
                 return name_of(shown, &mut *args.cast::<FileGetName>());
             }
-            (native.file.get)(under(file), args, transfer, req)
+            let status = (native.file.get)(under(file), args, transfer, req);
+            if status >= 0
+                && (*args).op == FILE_ACCESS
+                && let Some(remote) = file_of(file)
+            {
+                native.restore((*args.cast::<Single>()).value.id, remote.bounds);
+            }
+            status
         }
     })
 }

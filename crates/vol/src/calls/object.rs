@@ -1,10 +1,12 @@
 //! Objects of any class.
 
-use std::ffi::{c_char, c_int};
+use std::ffi::{CStr, c_char, c_int};
 
 use crate::abi::{Herr, Hid, Location, ObjectClass, Opaque, Optional, Ptr, Req};
-use crate::guard::guarded;
+use crate::guard::{done, guarded};
+use crate::native::Below;
 use crate::object::{Object, file_of, touch, under};
+use crate::remote::{Side, copy_cells};
 
 pub(crate) const fn class<const S: usize>() -> ObjectClass {
     ObjectClass {
@@ -61,8 +63,34 @@ unsafe extern "C" fn copy<const S: usize>(
                 transfer,
                 req,
             );
-            touch(destination, status >= 0);
-            status
+            if status < 0 {
+                return status;
+            }
+            touch(destination, true);
+            let (source_file, file) = (file_of(source), file_of(destination));
+            let side = |object, at: *const Location, name: *const c_char| {
+                let name = CStr::from_ptr(name).to_str().ok();
+                let below = Below {
+                    object: under(object),
+                    kind: (*at).object_kind,
+                };
+                name.map(|name| (below, name))
+            };
+            let sides = (side(source, from, source_name), side(destination, to, name));
+            let (Some((source, source_name)), Some((destination, name))) = sides else {
+                return status;
+            };
+            let from = Side {
+                below: source,
+                name: source_name,
+                file: source_file.as_deref(),
+            };
+            let to = Side {
+                below: destination,
+                name,
+                file: file.as_deref(),
+            };
+            done::<S>(copy_cells(native, &from, &to, transfer))
         }
     })
 }

@@ -38,6 +38,21 @@ impl Dataset {
         Ok(chunks.into_iter().collect())
     }
 
+    /// The boxes of the dataset that somebody wrote cells in.
+    pub(super) fn regions(&self) -> Result<Vec<Region>> {
+        let chunks = self.chunks()?;
+        let grid = self.grid()?;
+        let regions = chunks
+            .iter()
+            .map(|(index, _)| grid.chunk_region(&self.whole_index(index)));
+        Ok(regions.collect())
+    }
+
+    /// Bytes of all elements.
+    pub(crate) fn bytes(&self) -> usize {
+        self.shape().0.num_cells() as usize * self.meta().fill.bytes().len()
+    }
+
     /// The chunks that the program asked for; objects of the store may hold several of them.
     fn grid(&self) -> Result<ChunkGrid> {
         ChunkGrid::new(&self.shape().0, &self.meta().chunk_shape)

@@ -1,6 +1,7 @@
 //! A file that is in a store: a hierarchy that the native connector holds in memory, and arrays.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ffi::c_int;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
@@ -23,6 +24,8 @@ pub(crate) struct RemoteFile {
     shown: Option<String>,
     session: Session,
     writable: bool,
+    /// The versions of the format that the program asked for.
+    pub(crate) bounds: (c_int, c_int),
     /// Bytes of changed chunks that are held before they are written.
     write_cache: u64,
     /// Holds what the native connector reads of a file that lies in a store as it is.
@@ -86,6 +89,7 @@ impl RemoteFile {
         (url, name, shown): (&str, &str, Option<&str>),
         session: &Session,
         writable: bool,
+        bounds: (c_int, c_int),
         write_cache: u64,
         copy: Option<tempfile::NamedTempFile>,
         state: State,
@@ -96,6 +100,7 @@ impl RemoteFile {
             shown: shown.map(str::to_owned),
             session: session.clone(),
             writable,
+            bounds,
             write_cache,
             _copy: copy,
             state: Mutex::new(state),
@@ -167,6 +172,13 @@ impl RemoteFile {
         };
         state.datasets.insert(address, opened.clone());
         Ok(opened)
+    }
+
+    /// True if a dataset was made or opened before.
+    pub(crate) fn knows(&self, native: Native, dataset: Ptr, transfer: Hid) -> Result<bool> {
+        let address = native.address(dataset, kind::DATASET, transfer)?;
+        let state = self.lock();
+        Ok(state.datasets.contains_key(&address) || state.arrays.contains_key(&address))
     }
 
     /// The cells of a dataset that was just made; `None` if they go into the hierarchy.
