@@ -52,35 +52,9 @@ unsafe extern "C" fn create<const S: usize>(
     })
 }
 
-unsafe extern "C" fn open<const S: usize>(
-    object: Ptr,
-    at: *const Location,
-    name: *const c_char,
-    access: Hid,
-    transfer: Hid,
-    req: Req,
-) -> Ptr {
-    guarded::<S, _>(|native| {
-        let call = native.attribute.open;
-        // SAFETY: as in `create`.
-        let opened = unsafe { call(under(object), at, name, access, transfer, req) };
-        // SAFETY: as above.
-        Object::wrap(opened, unsafe { file_of(object) })
-    })
-}
+open!(attribute);
 
-unsafe extern "C" fn read<const S: usize>(
-    attribute: Ptr,
-    memory: Hid,
-    buffer: Ptr,
-    transfer: Hid,
-    req: Req,
-) -> Herr {
-    // SAFETY: as in `create`.
-    guarded::<S, _>(|native| unsafe {
-        (native.attribute.read)(under(attribute), memory, buffer, transfer, req)
-    })
-}
+hand_on!(read, attribute(memory: Hid, buffer: Ptr));
 
 unsafe extern "C" fn write<const S: usize>(
     attribute: Ptr,
@@ -97,15 +71,7 @@ unsafe extern "C" fn write<const S: usize>(
     })
 }
 
-unsafe extern "C" fn get<const S: usize>(
-    object: Ptr,
-    args: *mut Opaque,
-    transfer: Hid,
-    req: Req,
-) -> Herr {
-    // SAFETY: as in `create`.
-    guarded::<S, _>(|native| unsafe { (native.attribute.get)(under(object), args, transfer, req) })
-}
+hand_on!(get, attribute(args: *mut Opaque));
 
 unsafe extern "C" fn specific<const S: usize>(
     object: Ptr,
@@ -122,22 +88,6 @@ unsafe extern "C" fn specific<const S: usize>(
     })
 }
 
-unsafe extern "C" fn optional<const S: usize>(
-    object: Ptr,
-    args: *mut Optional,
-    transfer: Hid,
-    req: Req,
-) -> Herr {
-    // SAFETY: as in `create`.
-    guarded::<S, _>(|native| unsafe {
-        (native.attribute.optional)(under(object), args, transfer, req)
-    })
-}
+hand_on!(optional, attribute(args: *mut Optional));
 
-unsafe extern "C" fn close<const S: usize>(attribute: Ptr, transfer: Hid, req: Req) -> Herr {
-    // SAFETY: as in `create`; nobody uses a closed object.
-    guarded::<S, _>(|native| unsafe {
-        let status = (native.attribute.close)(under(attribute), transfer, req);
-        closed(attribute, status)
-    })
-}
+close!(attribute);

@@ -73,23 +73,7 @@ unsafe extern "C" fn create<const S: usize>(
     })
 }
 
-unsafe extern "C" fn open<const S: usize>(
-    object: Ptr,
-    at: *const Location,
-    name: *const c_char,
-    access: Hid,
-    transfer: Hid,
-    req: Req,
-) -> Ptr {
-    guarded::<S, _>(|native| {
-        let call = native.dataset.open;
-        // SAFETY: as in `create`.
-        unsafe {
-            let opened = call(under(object), at, name, access, transfer, req);
-            Object::wrap(opened, file_of(object))
-        }
-    })
-}
+open!(dataset);
 
 /// One dataset of a transfer.
 struct One {
@@ -501,10 +485,4 @@ unsafe extern "C" fn optional<const S: usize>(
     })
 }
 
-unsafe extern "C" fn close<const S: usize>(dataset: Ptr, transfer: Hid, req: Req) -> Herr {
-    // SAFETY: as in `create`; nobody uses a closed object.
-    guarded::<S, _>(|native| unsafe {
-        let status = (native.dataset.close)(under(dataset), transfer, req);
-        closed(dataset, status)
-    })
-}
+close!(dataset);

@@ -47,44 +47,11 @@ unsafe extern "C" fn commit<const S: usize>(
     })
 }
 
-unsafe extern "C" fn open<const S: usize>(
-    object: Ptr,
-    at: *const Location,
-    name: *const c_char,
-    access: Hid,
-    transfer: Hid,
-    req: Req,
-) -> Ptr {
-    guarded::<S, _>(|native| {
-        let call = native.datatype.open;
-        // SAFETY: as in `commit`.
-        let opened = unsafe { call(under(object), at, name, access, transfer, req) };
-        // SAFETY: as above.
-        Object::wrap(opened, unsafe { file_of(object) })
-    })
-}
+open!(datatype);
 
-unsafe extern "C" fn get<const S: usize>(
-    datatype: Ptr,
-    args: *mut Opaque,
-    transfer: Hid,
-    req: Req,
-) -> Herr {
-    // SAFETY: as in `commit`.
-    guarded::<S, _>(|native| unsafe { (native.datatype.get)(under(datatype), args, transfer, req) })
-}
+hand_on!(get, datatype(args: *mut Opaque));
 
-unsafe extern "C" fn specific<const S: usize>(
-    datatype: Ptr,
-    args: *mut Opaque,
-    transfer: Hid,
-    req: Req,
-) -> Herr {
-    // SAFETY: as in `commit`.
-    guarded::<S, _>(|native| unsafe {
-        (native.datatype.specific)(under(datatype), args, transfer, req)
-    })
-}
+hand_on!(specific, datatype(args: *mut Opaque));
 
 unsafe extern "C" fn optional<const S: usize>(
     datatype: Ptr,
@@ -99,10 +66,4 @@ unsafe extern "C" fn optional<const S: usize>(
     })
 }
 
-unsafe extern "C" fn close<const S: usize>(datatype: Ptr, transfer: Hid, req: Req) -> Herr {
-    // SAFETY: as in `commit`; nobody uses a closed object.
-    guarded::<S, _>(|native| unsafe {
-        let status = (native.datatype.close)(under(datatype), transfer, req);
-        closed(datatype, status)
-    })
-}
+close!(datatype);

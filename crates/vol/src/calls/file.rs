@@ -250,15 +250,7 @@ unsafe fn flushed(native: Native, object: Ptr, transfer: Hid) -> Option<Result<(
     Some(remote.flush(native, inside, transfer))
 }
 
-unsafe extern "C" fn optional<const S: usize>(
-    file: Ptr,
-    args: *mut Optional,
-    transfer: Hid,
-    req: Req,
-) -> Herr {
-    // SAFETY: as in `get`.
-    guarded::<S, _>(|native| unsafe { (native.file.optional)(under(file), args, transfer, req) })
-}
+hand_on!(optional, file(args: *mut Optional));
 
 unsafe extern "C" fn close<const S: usize>(file: Ptr, transfer: Hid, req: Req) -> Herr {
     guarded::<S, _>(|native| {

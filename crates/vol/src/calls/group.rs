@@ -44,32 +44,9 @@ unsafe extern "C" fn create<const S: usize>(
     })
 }
 
-unsafe extern "C" fn open<const S: usize>(
-    object: Ptr,
-    at: *const Location,
-    name: *const c_char,
-    access: Hid,
-    transfer: Hid,
-    req: Req,
-) -> Ptr {
-    guarded::<S, _>(|native| {
-        let call = native.group.open;
-        // SAFETY: as in `create`.
-        let opened = unsafe { call(under(object), at, name, access, transfer, req) };
-        // SAFETY: as above.
-        Object::wrap(opened, unsafe { file_of(object) })
-    })
-}
+open!(group);
 
-unsafe extern "C" fn get<const S: usize>(
-    group: Ptr,
-    args: *mut Opaque,
-    transfer: Hid,
-    req: Req,
-) -> Herr {
-    // SAFETY: as in `create`.
-    guarded::<S, _>(|native| unsafe { (native.group.get)(under(group), args, transfer, req) })
-}
+hand_on!(get, group(args: *mut Opaque));
 
 unsafe extern "C" fn specific<const S: usize>(
     group: Ptr,
@@ -95,20 +72,6 @@ unsafe extern "C" fn specific<const S: usize>(
     })
 }
 
-unsafe extern "C" fn optional<const S: usize>(
-    group: Ptr,
-    args: *mut Optional,
-    transfer: Hid,
-    req: Req,
-) -> Herr {
-    // SAFETY: as in `create`.
-    guarded::<S, _>(|native| unsafe { (native.group.optional)(under(group), args, transfer, req) })
-}
+hand_on!(optional, group(args: *mut Optional));
 
-unsafe extern "C" fn close<const S: usize>(group: Ptr, transfer: Hid, req: Req) -> Herr {
-    // SAFETY: as in `create`; nobody uses a closed object.
-    guarded::<S, _>(|native| unsafe {
-        let status = (native.group.close)(under(group), transfer, req);
-        closed(group, status)
-    })
-}
+close!(group);

@@ -104,16 +104,7 @@ unsafe extern "C" fn rename<const S: usize>(
     })
 }
 
-unsafe extern "C" fn get<const S: usize>(
-    object: Ptr,
-    at: *const Location,
-    args: *mut Opaque,
-    transfer: Hid,
-    req: Req,
-) -> Herr {
-    // SAFETY: as in `create`.
-    guarded::<S, _>(|native| unsafe { (native.link.get)(under(object), at, args, transfer, req) })
-}
+hand_on!(get, link(at: *const Location, args: *mut Opaque));
 
 unsafe extern "C" fn specific<const S: usize>(
     object: Ptr,

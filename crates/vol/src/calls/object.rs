@@ -95,40 +95,9 @@ unsafe extern "C" fn copy<const S: usize>(
     })
 }
 
-/// The file of an object is asked for here too. It is the native connector's own that is wanted.
-unsafe extern "C" fn get<const S: usize>(
-    object: Ptr,
-    at: *const Location,
-    args: *mut Opaque,
-    transfer: Hid,
-    req: Req,
-) -> Herr {
-    // SAFETY: as in `open`.
-    guarded::<S, _>(|native| unsafe { (native.object.get)(under(object), at, args, transfer, req) })
-}
+// The file of an object is asked for here too. It is the native connector's own that is wanted.
+hand_on!(get, object(at: *const Location, args: *mut Opaque));
 
-unsafe extern "C" fn specific<const S: usize>(
-    object: Ptr,
-    at: *const Location,
-    args: *mut Opaque,
-    transfer: Hid,
-    req: Req,
-) -> Herr {
-    // SAFETY: as in `open`.
-    guarded::<S, _>(|native| unsafe {
-        (native.object.specific)(under(object), at, args, transfer, req)
-    })
-}
+hand_on!(specific, object(at: *const Location, args: *mut Opaque));
 
-unsafe extern "C" fn optional<const S: usize>(
-    object: Ptr,
-    at: *const Location,
-    args: *mut Optional,
-    transfer: Hid,
-    req: Req,
-) -> Herr {
-    // SAFETY: as in `open`.
-    guarded::<S, _>(|native| unsafe {
-        (native.object.optional)(under(object), at, args, transfer, req)
-    })
-}
+hand_on!(optional, object(at: *const Location, args: *mut Optional));
