@@ -64,6 +64,7 @@ mod skeleton;
 mod stream;
 mod strings;
 mod tasks;
+mod trace;
 mod watch;
 mod write;
 
@@ -92,3 +93,4 @@ pub use runtime::{block_on, handle};
 pub use session::Session;
 pub use skeleton::{Skeleton, SkeletonState};
 pub use stream::{ArrayBox, BoxOptions};
+pub use trace::{Access, Chosen, Process, Trace, TracedArray};

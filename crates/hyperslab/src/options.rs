@@ -85,6 +85,8 @@ pub struct Options {
     pub hdf5_index_folder: Option<PathBuf>,
     /// A source of a virtual dataset that is not there is an error, and not the fill value.
     pub strict_sources: bool,
+    /// A folder to write down in what is read, one file for each process (see [`crate::Trace`]).
+    pub trace: Option<PathBuf>,
 }
 
 impl Default for Options {
@@ -109,6 +111,7 @@ impl Default for Options {
             function: None,
             hdf5_index_folder: cache::user_folder(),
             strict_sources: false,
+            trace: None,
         }
     }
 }

@@ -6,6 +6,7 @@
 //! the array and the object; an unreadable chunk is never read as fill values.
 
 use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 
 use futures::future::{try_join, try_join_all};
 use futures::{FutureExt, StreamExt, TryStreamExt, stream};
@@ -42,10 +43,26 @@ pub(crate) async fn run(session: &Session, jobs: Vec<Job>) -> Result<()> {
         }
         Ok(())
     };
+    let traced = session.inner().tracer.as_ref().map(|tracer| {
+        let read = |job: &Job| (job.array.clone(), job.state.clone(), job.selection.clone());
+        (
+            tracer,
+            SystemTime::now(),
+            jobs.iter().map(read).collect::<Vec<_>>(),
+        )
+    });
     let work = try_join(verify, run_jobs(session, jobs));
-    let Some(deadline) = session.options().deadline else {
-        return work.await.map(drop);
+    let done = match session.options().deadline {
+        None => work.await.map(drop),
+        Some(deadline) => within(deadline, work).await,
     };
+    if let (Ok(()), Some((tracer, began, reads))) = (&done, traced) {
+        tracer.note(&reads, began);
+    }
+    done
+}
+
+async fn within<T>(deadline: Duration, work: impl Future<Output = Result<T>>) -> Result<()> {
     match tokio::time::timeout(deadline, work).await {
         Ok(done) => done.map(drop),
         Err(_) => Err(Error::unavailable(format!(

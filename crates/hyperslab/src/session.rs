@@ -15,6 +15,7 @@ use crate::cache::{ChunkCache, DiskCache, DiskPlace, IndexCache};
 use crate::location::Location;
 use crate::plan::Planner;
 use crate::references::OpenReferences;
+use crate::trace::Tracer;
 use crate::{Array, Error, Group, Node, Options, Progress, Result};
 
 /// Memory is counted in units of this many bytes, since semaphores count in 32 bits.
@@ -36,6 +37,8 @@ pub(crate) struct Inner {
     pub(crate) memory_units: u32,
     pub(crate) requests: Arc<Semaphore>,
     pub(crate) cpu: Arc<Semaphore>,
+    /// Where reads are written down.
+    pub(crate) tracer: Option<Tracer>,
     fallbacks: AtomicU64,
     stores: Mutex<HashMap<String, OpenStore>>,
     mounts: Mutex<HashMap<String, OpenStore>>,
@@ -115,6 +118,7 @@ impl Session {
             memory_units,
             requests: Arc::new(Semaphore::new(options.concurrency.max(1))),
             cpu: Arc::new(Semaphore::new(options.cores.max(1))),
+            tracer: options.trace.as_deref().map(Tracer::new),
             fallbacks: AtomicU64::new(0),
             stores: Mutex::new(HashMap::new()),
             mounts: Mutex::new(HashMap::new()),
@@ -135,6 +139,14 @@ impl Session {
     /// How many objects were planned for the function and fetched without it, because it failed.
     pub fn fallbacks(&self) -> u64 {
         self.0.fallbacks.load(Ordering::Relaxed)
+    }
+
+    /// Writes down the reads that are traced and were not written yet; the end of the last session
+    /// of a process does that too.
+    pub fn flush_trace(&self) {
+        if let Some(tracer) = &self.0.tracer {
+            tracer.flush();
+        }
     }
 
     /// How many requests were made a second time, because the first took long.

@@ -18,7 +18,7 @@ const SECRET: &str = "HYPERSLAB_FUNCTION_SECRET";
 const TOKEN: &str = "HYPERSLAB_FUNCTION_TOKEN";
 
 /// The names that [`Options::set`] knows.
-const NAMES: [&str; 16] = [
+const NAMES: [&str; 17] = [
     "planner",
     "phi",
     "place",
@@ -35,6 +35,7 @@ const NAMES: [&str; 16] = [
     "cache_dir_bytes",
     "cache_fresh",
     "strict_sources",
+    "trace",
 ];
 
 impl Options {
@@ -60,6 +61,7 @@ impl Options {
             "cache_dir_bytes" => self.disk().bytes = positive_bytes(value)?,
             "cache_fresh" => self.cache_fresh = time(value)?,
             "strict_sources" => self.strict_sources = yes(name, value)?,
+            "trace" => self.trace = Some(value.into()),
             _ => return Ok(false),
         }
         Ok(true)
@@ -231,6 +233,7 @@ mod tests {
             ("cache_dir_bytes", "7k", Some("0")),
             ("cache_fresh", "10m", Some("?")),
             ("strict_sources", "off", Some("2")),
+            ("trace", "folder", None),
         ] {
             assert!(Options::names().contains(&name), "{name}");
             let mut options = Options::default();
