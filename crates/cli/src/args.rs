@@ -11,7 +11,7 @@ use hyperslab::settings;
 
 use crate::commands::{
     cache, completions, cp, create, demo, diff, doctor, du, explain, get, info, ls, profile, put,
-    refs, resize, rm, sim, tree,
+    refs, resize, rm, sim, trace, tree, vol,
 };
 
 const ABOUT: &str = "Large multi-dimensional arrays on any object store.
@@ -111,6 +111,9 @@ pub(crate) struct Global {
     /// is always asked where this is left out
     #[arg(long, global = true, value_name = "TIME", value_parser = settings::time)]
     pub(crate) cache_fresh: Option<Duration>,
+    /// Write down which cells are read, and when, to a file in this folder (see `hyperslab trace`)
+    #[arg(long, global = true, value_name = "DIR", env = "HYPERSLAB_TRACE")]
+    pub(crate) trace: Option<PathBuf>,
     /// Print results only: no notes, no progress
     #[arg(short, long, global = true)]
     pub(crate) quiet: bool,
@@ -140,6 +143,8 @@ pub(crate) enum Command {
     Profile(profile::Arguments),
     Demo(demo::Arguments),
     Sim(Box<sim::Arguments>),
+    Trace(trace::Arguments),
+    Vol(vol::Arguments),
     Completions(completions::Arguments),
 }
 

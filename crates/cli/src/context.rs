@@ -43,6 +43,9 @@ impl Context {
         options.frozen = global.frozen;
         options.strict_sources = global.strict_sources;
         options.hedge = global.hedge;
+        // An empty variable is one that is not set.
+        let trace = global.trace.clone();
+        options.trace = trace.filter(|folder| !folder.as_os_str().is_empty());
         options.deadline = global.deadline;
         options.disk_cache = caching::options(global);
         options.cache_fresh = global.cache_fresh.unwrap_or(options.cache_fresh);

@@ -14,6 +14,7 @@ mod caching;
 mod cell;
 mod codec_text;
 mod commands;
+mod connector;
 mod context;
 mod curves;
 mod doctor;

@@ -36,7 +36,11 @@ pub(crate) fn count(number: u64) -> String {
 
 /// Shows how many of something there are: `1 object`, `1,200 objects`.
 pub(crate) fn many(number: u64, noun: &str) -> String {
-    let plural = if number == 1 { "" } else { "s" };
+    let plural = match number {
+        1 => "",
+        _ if noun.ends_with('s') => "es",
+        _ => "s",
+    };
     format!("{} {noun}{plural}", count(number))
 }
 

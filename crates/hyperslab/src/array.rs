@@ -227,6 +227,11 @@ impl Array {
         }
     }
 
+    /// The session that it was opened in.
+    pub fn session(&self) -> &Session {
+        &self.0.session
+    }
+
     /// The array's URL.
     pub fn url(&self) -> &str {
         &self.0.url

@@ -8,16 +8,16 @@ use hyperslab_index::Shape;
 use hyperslab_store::Meta;
 
 use crate::array::State;
-use crate::file::{FileSource, together};
+use crate::file::{FileSource, Home, together};
 use crate::location::Location;
-use crate::mosaic::{Home, Mosaic};
+use crate::mosaic::Mosaic;
 use crate::session::OpenStore;
 use crate::{Array, Error, Result};
 
 /// The mosaic of a dataset in parts of other files.
 pub(crate) async fn mosaic(home: &Home, meta: &ArrayMeta, segments: &[Segment]) -> Result<Mosaic> {
     let cell = stored_cell(meta);
-    let mut mosaic = Mosaic::empty(home.clone());
+    let mut mosaic = Mosaic::empty(home.of_mosaic());
     let total = meta.shape.num_cells();
     let mut done = 0;
     for segment in segments {

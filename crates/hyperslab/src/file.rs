@@ -16,7 +16,7 @@ use crate::array::{Inner, State};
 use crate::cache::{Known, is_strong, was_file};
 use crate::external;
 use crate::location::Location;
-use crate::mosaic::{Home, Mosaic};
+use crate::mosaic::{self, Mosaic};
 use crate::session::OpenStore;
 use crate::{Array, Error, Node, Result, Session};
 
@@ -110,6 +110,29 @@ impl FileSource {
     }
 }
 
+/// A place in an open file.
+#[derive(Debug, Clone)]
+pub(crate) struct Home {
+    pub(crate) session: Session,
+    pub(crate) open: OpenStore,
+    pub(crate) file: Arc<OpenFile>,
+    pub(crate) location: Location,
+    /// How many links and virtual datasets lead here.
+    pub(crate) depth: usize,
+}
+
+impl Home {
+    /// The same for what is put together from several files.
+    pub(crate) fn of_mosaic(&self) -> mosaic::Home {
+        mosaic::Home {
+            session: self.session.clone(),
+            file: Some((self.open.clone(), self.file.clone())),
+            location: self.location.clone(),
+            depth: self.depth,
+        }
+    }
+}
+
 /// A group of a file.
 #[derive(Debug, Clone)]
 pub(crate) struct FileGroup {
@@ -165,7 +188,7 @@ impl Session {
         place(root).is_ok_and(|place| was_file(folder, &place, name))
     }
 
-    async fn load_zarr(&self, location: &Location) -> Result<Node> {
+    pub(crate) async fn load_zarr(&self, location: &Location) -> Result<Node> {
         let open = self.store(&location.root).await?;
         // Its own metadata object, never a consolidated copy: one request too, and always right.
         let loaded: Loaded = format::load(&*open.store, &location.path).await?;
@@ -232,6 +255,42 @@ impl Session {
             }
         }
         Ok(None)
+    }
+
+    /// The virtual dataset at a path of the hierarchy at a URL, which a program describes. The files of
+    /// its sources are named anew by `named`.
+    pub async fn virtual_array(
+        &self,
+        url: &str,
+        path: &str,
+        array: &FileArray,
+        named: impl Fn(&str) -> String,
+    ) -> Result<Option<Array>> {
+        let Some(Elsewhere::Virtual(mut entries)) = array.elsewhere() else {
+            return Ok(None);
+        };
+        for entry in entries.iter_mut().filter(|entry| entry.file != ".") {
+            entry.file = named(&entry.file);
+        }
+        let location = Location {
+            path: path.to_owned(),
+            ..Location::whole(url)?
+        };
+        let home = mosaic::Home {
+            session: self.clone(),
+            file: None,
+            location: location.clone(),
+            depth: 0,
+        };
+        let inner = array.inner_dims();
+        let mut meta = array.meta.clone();
+        let (mosaic, shape) = Mosaic::open(home, entries, &meta.shape, inner).await?;
+        meta.shape = shape;
+        let resolver = FileResolver::nowhere(&meta)?;
+        let mut state = State::resolved(meta, path, Box::new(resolver), None)?;
+        state.mosaic = Some(mosaic);
+        let open = self.store(&location.root).await?;
+        Ok(Some(Array::with_state(self, open, &location, state, false)))
     }
 
     /// The nodes directly below a group of a file, by name. Links that lead nowhere are left out, as
@@ -380,8 +439,7 @@ async fn state(home: &Home, array: FileArray) -> Result<State> {
     let mosaic = match elsewhere {
         None => None,
         Some(Elsewhere::Virtual(entries)) => {
-            let home = home.clone();
-            let opened = Mosaic::open(home, entries, &meta.shape, inner);
+            let opened = Mosaic::open(home.of_mosaic(), entries, &meta.shape, inner);
             let (mosaic, shape) = opened.await?;
             meta.shape = shape;
             Some(mosaic)

@@ -53,18 +53,17 @@ pub(crate) struct Mosaic {
 #[derive(Debug, Clone)]
 pub(crate) struct Home {
     pub(crate) session: Session,
-    pub(crate) open: OpenStore,
-    pub(crate) file: Arc<OpenFile>,
+    /// The file and its store; `None` if it is a hierarchy of arrays in a store.
+    pub(crate) file: Option<(OpenStore, Arc<OpenFile>)>,
     pub(crate) location: Location,
     /// How many virtual datasets lead here.
     pub(crate) depth: usize,
 }
 
-/// A file with sources.
+/// A file with sources, or a hierarchy of arrays.
 #[derive(Debug, Clone)]
 struct Opened {
-    open: OpenStore,
-    file: Arc<OpenFile>,
+    file: Option<(OpenStore, Arc<OpenFile>)>,
     location: Location,
 }
 
@@ -167,8 +166,15 @@ impl Mosaic {
             ..opened.location.clone()
         };
         let Home { session, depth, .. } = &self.home;
-        let node = session.node_at(opened.open, opened.file, location.clone(), depth + 1);
-        match node.await {
+        let node = match opened.file {
+            Some((open, file)) => {
+                session
+                    .node_at(open, file, location.clone(), depth + 1)
+                    .await
+            }
+            None => session.load_zarr(&location).await,
+        };
+        match node {
             Ok(Node::Array(array)) => Ok(Some(array)),
             Ok(Node::Group(_)) => Err(Error::data(format!(
                 "{} is a group, and not the source of a virtual dataset",
@@ -197,14 +203,12 @@ impl Mosaic {
     async fn file(&self, name: &str) -> Result<Option<Opened>> {
         let Home {
             session,
-            open,
             file,
             location,
             ..
         } = &self.home;
         if name == "." {
             return Ok(Some(Opened {
-                open: open.clone(),
                 file: file.clone(),
                 location: location.clone(),
             }));
@@ -214,12 +218,25 @@ impl Mosaic {
             files.entry(name.to_owned()).or_default().clone()
         };
         let opened = cell.get_or_try_init(|| async {
-            let found = session.open_beside(location, name).await?;
-            Ok::<_, Error>(found.map(|(open, file, location)| Opened {
-                open,
-                file,
-                location,
-            }))
+            if let Some((open, file, location)) = session.open_beside(location, name).await? {
+                return Ok(Some(Opened {
+                    file: Some((open, file)),
+                    location,
+                }));
+            }
+            for location in location.beside(name) {
+                match session.load_zarr(&location).await {
+                    Ok(_) => {
+                        return Ok(Some(Opened {
+                            file: None,
+                            location,
+                        }));
+                    }
+                    Err(e) if e.is_not_found() => {}
+                    Err(e) => return Err(e),
+                }
+            }
+            Ok::<_, Error>(None)
         });
         Ok(opened.await?.clone())
     }

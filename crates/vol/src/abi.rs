@@ -4,7 +4,7 @@
 //! Written down here rather than taken from a library's headers, because the plug-in serves every
 //! library that loads it. Arguments of operations that are only handed on are left opaque.
 
-use std::ffi::{c_char, c_int, c_uint, c_ulong, c_void};
+use std::ffi::{CStr, c_char, c_int, c_uint, c_ulong, c_void};
 
 /// Identifiers.
 pub(crate) type Hid = i64;
@@ -23,17 +23,49 @@ pub(crate) mod kind {
     use std::ffi::c_int;
 
     pub(crate) const FILE: c_int = 1;
+    pub(crate) const GROUP: c_int = 2;
     pub(crate) const DATATYPE: c_int = 3;
     pub(crate) const DATASET: c_int = 5;
+    pub(crate) const ATTRIBUTE: c_int = 7;
 }
 
 /// Where an object is: `H5VL_loc_params_t`.
 #[repr(C)]
+#[derive(Clone, Copy)]
 pub(crate) struct Location {
     pub(crate) object_kind: c_int,
     /// 0 it is meant itself, 1 a name, 2 an index, 3 a token.
     pub(crate) by: c_int,
     pub(crate) place: Place,
+}
+
+impl Location {
+    pub(crate) const BY_NAME: c_int = 1;
+
+    /// The object itself.
+    pub(crate) fn of_itself(object_kind: c_int) -> Location {
+        Location {
+            object_kind,
+            by: 0,
+            place: Place {
+                token: std::ptr::null(),
+            },
+        }
+    }
+
+    /// What has this name below an object; the name has to stay where it is.
+    pub(crate) fn named(object_kind: c_int, name: &CStr) -> Location {
+        Location {
+            object_kind,
+            by: Self::BY_NAME,
+            place: Place {
+                name: ByName {
+                    name: name.as_ptr(),
+                    access: 0,
+                },
+            },
+        }
+    }
 }
 
 #[repr(C)]
@@ -83,6 +115,7 @@ pub(crate) struct Optional {
 pub(crate) mod dataset_get {
     use std::ffi::c_int;
 
+    pub(crate) const ACCESS: c_int = 0;
     pub(crate) const CREATION: c_int = 1;
     pub(crate) const SPACE: c_int = 2;
     pub(crate) const STATUS: c_int = 3;
@@ -242,6 +275,56 @@ impl LinkCreate {
 pub(crate) struct HardLink {
     pub(crate) object: Ptr,
     pub(crate) location: Location,
+}
+
+/// `H5VL_link_get_args_t`.
+#[repr(C)]
+pub(crate) struct LinkGet {
+    pub(crate) op: c_int,
+    pub(crate) args: LinkGetArgs,
+}
+
+impl LinkGet {
+    pub(crate) const INFO: c_int = 0;
+    pub(crate) const VALUE: c_int = 2;
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub(crate) union LinkGetArgs {
+    pub(crate) info: *mut LinkInfo,
+    pub(crate) value: LinkValue,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub(crate) struct LinkValue {
+    pub(crate) room: usize,
+    pub(crate) buffer: Ptr,
+}
+
+/// `H5L_info2_t`.
+#[repr(C)]
+#[derive(Debug, Default)]
+pub(crate) struct LinkInfo {
+    pub(crate) kind: c_int,
+    pub(crate) ordered: bool,
+    pub(crate) order: i64,
+    pub(crate) encoding: c_int,
+    /// A token, or the bytes of the link's value.
+    pub(crate) length: usize,
+    pub(crate) rest: u64,
+}
+
+/// `H5VL_link_specific_args_t`, as far as it asks whether a link is there.
+#[repr(C)]
+pub(crate) struct LinkExists {
+    pub(crate) op: c_int,
+    pub(crate) answer: *mut bool,
+}
+
+impl LinkExists {
+    pub(crate) const OP: c_int = 1;
 }
 
 /// Connector information: `H5VL_info_class_t`.

@@ -9,6 +9,10 @@ use std::mem;
 
 use crate::abi::{Herr, Hid, Ptr};
 
+/// How a program has memory for values of any length allocated, and freed.
+pub(crate) type Allocate = Option<unsafe extern "C" fn(usize, Ptr) -> Ptr>;
+pub(crate) type Release = Option<unsafe extern "C" fn(Ptr, Ptr)>;
+
 macro_rules! functions {
     ($(fn $name:ident($($argument:ty),* $(,)?) -> $result:ty;)*) => {
         /// The functions of one library.
@@ -45,10 +49,14 @@ macro_rules! functions {
 functions! {
     fn H5get_libversion(*mut c_uint, *mut c_uint, *mut c_uint) -> Herr;
     fn H5Idec_ref(Hid) -> c_int;
+    fn H5Fopen(*const c_char, c_uint, Hid) -> Hid;
+    fn H5VLobject(Hid) -> Ptr;
+    fn H5VLget_connector_id_by_name(*const c_char) -> Hid;
     fn H5Eget_current_stack() -> Hid;
     fn H5Eset_current_stack(Hid) -> Herr;
 
     fn H5Pcopy(Hid) -> Hid;
+    fn H5Pset_vol(Hid, Hid, *const c_void) -> Herr;
     fn H5Pset_fapl_core(Hid, usize, bool) -> Herr;
     fn H5Pset_fapl_sec2(Hid) -> Herr;
     fn H5Pset_file_image(Hid, Ptr, usize) -> Herr;
@@ -58,6 +66,11 @@ functions! {
     fn H5Pget_layout(Hid) -> c_int;
     fn H5Pget_chunk(Hid, c_int, *mut u64) -> c_int;
     fn H5Pget_fill_value(Hid, Hid, Ptr) -> Herr;
+    fn H5Pget_fill_time(Hid, *mut c_int) -> Herr;
+    fn H5Pget_elink_acc_flags(Hid, *mut c_uint) -> Herr;
+    fn H5Pget_elink_fapl(Hid) -> Hid;
+    fn H5Pget_virtual_prefix(Hid, *mut c_char, usize) -> isize;
+    fn H5Pget_vlen_mem_manager(Hid, *mut Allocate, *mut Ptr, *mut Release, *mut Ptr) -> Herr;
     fn H5Pfill_value_defined(Hid, *mut c_int) -> Herr;
     fn H5Pget_external_count(Hid) -> c_int;
     fn H5Pget_nfilters(Hid) -> c_int;
@@ -76,6 +89,7 @@ functions! {
     fn H5Tequal(Hid, Hid) -> c_int;
     fn H5Tget_size(Hid) -> usize;
     fn H5Tget_class(Hid) -> c_int;
+    fn H5Tis_variable_str(Hid) -> c_int;
     fn H5Tconvert(Hid, Hid, usize, Ptr, Ptr, Hid) -> Herr;
 
     fn H5Sget_select_type(Hid) -> c_int;
@@ -84,6 +98,7 @@ functions! {
     fn H5Sget_simple_extent_type(Hid) -> c_int;
     fn H5Sget_simple_extent_ndims(Hid) -> c_int;
     fn H5Sget_simple_extent_dims(Hid, *mut u64, *mut u64) -> c_int;
+    fn H5Sset_extent_simple(Hid, c_int, *const u64, *const u64) -> Herr;
     fn H5Sis_regular_hyperslab(Hid) -> c_int;
     fn H5Sget_regular_hyperslab(Hid, *mut u64, *mut u64, *mut u64, *mut u64) -> Herr;
     fn H5Sget_select_hyper_nblocks(Hid) -> i64;

@@ -9,7 +9,7 @@ use crate::name::Names;
 /// Bytes of changed chunks that are held before they are written, where nobody says.
 const WRITE_CACHE: u64 = 256 << 20;
 /// The names of settings that are the connector's own.
-const NAMES: &str = "root, map, accelerate, write_cache, trace";
+const NAMES: &str = "root, map, accelerate, write_cache";
 
 /// Settings of the connector.
 #[derive(Debug, Clone)]
@@ -22,8 +22,6 @@ pub(crate) struct Config {
     pub(crate) accelerate: bool,
     /// Bytes of changed chunks that are held before they are written.
     pub(crate) write_cache: u64,
-    /// Where the arrays and selections that are read are written down.
-    pub(crate) trace: Option<PathBuf>,
 }
 
 impl Config {
@@ -38,7 +36,6 @@ impl Config {
             names: Names::default(),
             accelerate: false,
             write_cache: WRITE_CACHE,
-            trace: None,
         };
         for part in text
             .split(';')
@@ -69,7 +66,6 @@ impl Config {
             }
             "accelerate" => self.accelerate = settings::yes(name, value)?,
             "write_cache" => self.write_cache = settings::positive_bytes(value)?,
-            "trace" => self.trace = Some(value.into()),
             _ if self.options.set(name, value)? => {}
             _ => {
                 let known = Options::names().join(", ");

@@ -28,5 +28,9 @@ mod name;
 mod native;
 mod object;
 mod plugin;
+mod probe;
 mod remote;
 mod space;
+mod texts;
+
+pub use probe::{Probed, check_settings, probe};

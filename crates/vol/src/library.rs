@@ -1,13 +1,16 @@
 //! The libhdf5s of this process, and what is called in each.
 
-use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
+use std::ffi::{CStr, CString, c_char, c_int, c_uint, c_void};
 use std::mem;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use libc::{Dl_info, RTLD_LAZY, RTLD_NODELETE, RTLD_NOLOAD, dladdr, dlopen, dlsym};
 
+use hyperslab::{Error, Result};
+
 use crate::abi::{Class, Herr, Hid};
 use crate::api::Api;
+use crate::native::Id;
 
 /// Libraries in one process, at most.
 pub(crate) const SLOTS: usize = 8;
@@ -20,6 +23,7 @@ static FINDING: Mutex<()> = Mutex::new(());
 pub(crate) struct Library {
     /// Where it is in memory; what tells it from others.
     base: usize,
+    slot: usize,
     handle: usize,
     native: OnceLock<&'static Class>,
     push: Push,
@@ -58,7 +62,7 @@ pub(crate) fn slot_of(caller: *const c_void) -> Option<usize> {
             Some(_) => {}
             None => {
                 // SAFETY: the name is that of a library that is loaded.
-                let made = unsafe { Library::open(base, found.dli_fname) }?;
+                let made = unsafe { Library::open(base, slot, found.dli_fname) }?;
                 return library.set(made).is_ok().then_some(slot);
             }
         }
@@ -78,10 +82,16 @@ pub(crate) fn library<const S: usize>() -> Option<&'static Library> {
     LIBRARIES.get(S).and_then(OnceLock::get)
 }
 
+/// Whether the environment names this connector.
+pub(crate) fn is_asked_for() -> bool {
+    let named = std::env::var("HDF5_VOL_CONNECTOR").unwrap_or_default();
+    named.split_whitespace().next() == Some("hyperslab")
+}
+
 impl Library {
     /// # Safety
     /// `name` is a string of C's, or null.
-    unsafe fn open(base: usize, name: *const c_char) -> Option<Library> {
+    unsafe fn open(base: usize, slot: usize, name: *const c_char) -> Option<Library> {
         // Never unloaded: threads of ours may outlive the last file.
         // SAFETY: a library that is loaded already is only looked up.
         let mut handle = unsafe { dlopen(name, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE) };
@@ -95,6 +105,7 @@ impl Library {
         let push = symbol(c"H5Epush2")?;
         Some(Library {
             base,
+            slot,
             handle: handle as usize,
             native: OnceLock::new(),
             // SAFETY: a function of that name has that type in every version.
@@ -143,6 +154,11 @@ impl Library {
         self.native.set(class).ok()
     }
 
+    /// Its number among those of the process.
+    pub(crate) fn slot(&self) -> usize {
+        self.slot
+    }
+
     /// The native connector; `None` before the start.
     pub(crate) fn native(&self) -> Option<&'static Class> {
         self.native.get().copied()
@@ -154,6 +170,26 @@ impl Library {
         // SAFETY: the answers go into these.
         let status = unsafe { (self.api.H5get_libversion)(&mut major, &mut minor, &mut patch) };
         status >= 0 && major >= 2
+    }
+
+    /// Has files with this access opened by this connector.
+    pub(crate) fn serve(&'static self, access: Hid) -> Result<()> {
+        let failed = || Error::internal("libhdf5 does not find the connector that it has loaded");
+        let settings = std::env::var("HDF5_VOL_CONNECTOR").unwrap_or_default();
+        let settings = settings
+            .split_once(' ')
+            .map_or("", |(_, settings)| settings);
+        let settings = CString::new(settings).unwrap_or_default();
+        // SAFETY: texts end with a zero, and are copied; both identifiers are open.
+        let status = unsafe {
+            let id = (self.api.H5VLget_connector_id_by_name)(c"hyperslab".as_ptr());
+            let connector = Id::new(self, id).ok_or_else(failed)?;
+            (self.api.H5Pset_vol)(access, connector.get(), settings.as_ptr().cast())
+        };
+        match status < 0 {
+            true => Err(failed()),
+            false => Ok(()),
+        }
     }
 
     /// Leaves an error for the program, as the last thing that a call does.

@@ -36,6 +36,13 @@ impl Names {
         let mapped = mapped.max_by_key(|(length, _)| *length);
         mapped.map(|(_, url)| url)
     }
+
+    /// Where a file is that the file of this name names; the name itself where it is a local one.
+    pub(crate) fn named(&self, file: &str, name: &str) -> String {
+        let name = beside(file, name);
+        let folder = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("/"));
+        self.url(&name, &folder).unwrap_or(name)
+    }
 }
 
 /// A name that has a scheme; pathlib makes one slash of two.
@@ -51,6 +58,34 @@ fn with_scheme(name: &str) -> Option<String> {
         };
         format!("{scheme}://{slash}{rest}")
     })
+}
+
+/// The name of a file that another one names: beside it, unless it says where it is.
+pub(crate) fn beside(file: &str, name: &str) -> String {
+    let is_url = name.split_once(":/").is_some_and(|(scheme, _)| {
+        !scheme.is_empty() && scheme.chars().all(|c| c.is_ascii_alphanumeric())
+    });
+    if is_url || Path::new(name).is_absolute() {
+        return name.to_owned();
+    }
+    let mut folder = file.rsplit_once('/').map(|(folder, _)| folder);
+    let mut name = name;
+    loop {
+        if let Some(rest) = name.strip_prefix("./") {
+            name = rest;
+        } else if let (Some(rest), Some((above, _))) = (
+            name.strip_prefix("../"),
+            folder.and_then(|folder| folder.rsplit_once('/')),
+        ) {
+            (name, folder) = (rest, Some(above));
+        } else {
+            break;
+        }
+    }
+    match folder {
+        Some(folder) => format!("{folder}/{name}"),
+        None => name.to_owned(),
+    }
 }
 
 fn below(url: &str, path: &Path) -> String {
@@ -95,6 +130,16 @@ mod tests {
 
     fn url(names: &Names, name: &str) -> Option<String> {
         names.url(name, Path::new("/home/me"))
+    }
+
+    #[test]
+    fn files_are_beside_those_that_name_them() {
+        assert_eq!(beside("s3://b/k/a.h5", "c.h5"), "s3://b/k/c.h5");
+        assert_eq!(beside("s3://b/k/a.h5", "./../x/c.h5"), "s3://b/x/c.h5");
+        assert_eq!(beside("s3://b/k/a.h5", "gs://x/c.h5"), "gs://x/c.h5");
+        assert_eq!(beside("/data/a.h5", "c.h5"), "/data/c.h5");
+        assert_eq!(beside("/data/a.h5", "/c.h5"), "/c.h5");
+        assert_eq!(beside("a.h5", "c.h5"), "c.h5");
     }
 
     #[test]

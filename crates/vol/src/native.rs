@@ -1,18 +1,20 @@
 //! What the connector asks of the native one, which holds the hierarchies of remote files.
 
-use std::ffi::{CStr, CString, c_int};
+use std::ffi::{CStr, CString, c_int, c_uint};
 use std::ops::Deref;
 use std::ptr;
 
 use hyperslab::format::hdf5::{Description, FileArray};
-use hyperslab::{Error, Result};
+use hyperslab::{Error, FillValue, Result};
 
 use crate::abi::{
-    ByName, Class, FileImage, FileSpecific, FileSpecificArgs, Herr, Hid, Location, ObjectGetInfo,
-    ObjectInfo, Opaque, Optional, Place, Ptr, Single, Value, dataset_get, kind,
+    Class, FileImage, FileSpecific, FileSpecificArgs, Herr, Hid, LinkExists, LinkGet, LinkGetArgs,
+    LinkInfo, LinkValue, Location, ObjectGetInfo, ObjectInfo, Opaque, Optional, Ptr, Single, Value,
+    dataset_get, kind,
 };
 use crate::library::Library;
 use crate::space::{ALL, Space};
+use crate::texts;
 
 /// The newest version of the format that HDF5 1.14 reads (`H5F_LIBVER_V114`).
 const NEWEST: c_int = 4;
@@ -20,6 +22,7 @@ const NEWEST: c_int = 4;
 const GROWTH: usize = 64 << 10;
 /// Layouts (`H5D_layout_t`).
 const CHUNKED: c_int = 2;
+const VIRTUAL: c_int = 3;
 
 /// The native connector of a library.
 #[derive(Clone, Copy)]
@@ -70,6 +73,11 @@ pub(crate) struct Id {
 }
 
 impl Id {
+    /// Takes over an identifier that a call returned; `None` if it failed.
+    pub(crate) fn new(library: &'static Library, id: Hid) -> Option<Id> {
+        (id > 0).then_some(Id { library, id })
+    }
+
     pub(crate) fn get(&self) -> Hid {
         self.id
     }
@@ -84,13 +92,7 @@ impl Drop for Id {
 
 impl Native {
     fn id(&self, id: Hid, what: &str) -> Result<Id> {
-        match id > 0 {
-            true => Ok(Id {
-                library: self.library,
-                id,
-            }),
-            false => Err(failed(what)),
-        }
+        Id::new(self.library, id).ok_or_else(|| failed(what))
     }
 
     /// File access as a program asked for it, but for a file in memory: with this content, or empty.
@@ -187,11 +189,7 @@ impl Native {
 
     /// Where the header of an object is.
     pub(crate) fn address(&self, object: Ptr, object_kind: c_int, transfer: Hid) -> Result<u64> {
-        let location = Location {
-            object_kind,
-            by: 0,
-            place: Place { token: ptr::null() },
-        };
+        let location = Location::of_itself(object_kind);
         let mut info = ObjectInfo::default();
         let mut args = ObjectGetInfo {
             op: ObjectGetInfo::OP,
@@ -213,16 +211,7 @@ impl Native {
     /// Opens an object by its name below another; `None` if there is none.
     pub(crate) fn open(&self, below: &Below, name: &str, transfer: Hid) -> Option<Opened> {
         let name = CString::new(name).ok()?;
-        let location = Location {
-            object_kind: below.kind,
-            by: 1,
-            place: Place {
-                name: ByName {
-                    name: name.as_ptr(),
-                    access: 0,
-                },
-            },
-        };
+        let location = Location::named(below.kind, &name);
         let mut kind = 0;
         // SAFETY: the object is one of the native connector's; what is opened is closed by its owner.
         let object = unsafe {
@@ -241,6 +230,118 @@ impl Native {
             kind,
             transfer,
         })
+    }
+
+    /// The kind of a link (`H5L_type_t`) and the bytes of its value, by its name below an object; `None`
+    /// if there is none. Only its last part may be a link that leads to another file.
+    pub(crate) fn link(&self, below: &Below, name: &CStr, transfer: Hid) -> Option<(c_int, usize)> {
+        let location = Location::named(below.kind, name);
+        let mut there = false;
+        let mut asked = LinkExists {
+            op: LinkExists::OP,
+            answer: &raw mut there,
+        };
+        let mut info = LinkInfo::default();
+        let mut told = LinkGet {
+            op: LinkGet::INFO,
+            args: LinkGetArgs {
+                info: &raw mut info,
+            },
+        };
+        // SAFETY: the object is one of the native connector's; answers go into `there` and `info`. It is
+        // asked first whether there is one, because what fails leaves an error.
+        unsafe {
+            let (object, none) = (below.object, ptr::null_mut());
+            let asked = (&raw mut asked).cast();
+            let status = (self.class.link.specific)(object, &location, asked, transfer, none);
+            if status < 0 || !there {
+                return None;
+            }
+            let told = (&raw mut told).cast();
+            let status = (self.class.link.get)(object, &location, told, transfer, none);
+            (status >= 0).then_some((info.kind, info.length))
+        }
+    }
+
+    /// The value of a link of so many bytes.
+    pub(crate) fn link_value(
+        &self,
+        below: &Below,
+        name: &CStr,
+        bytes: usize,
+        transfer: Hid,
+    ) -> Option<Vec<u8>> {
+        let location = Location::named(below.kind, name);
+        let mut value = vec![0_u8; bytes];
+        let mut args = LinkGet {
+            op: LinkGet::VALUE,
+            args: LinkGetArgs {
+                value: LinkValue {
+                    room: bytes,
+                    buffer: value.as_mut_ptr().cast(),
+                },
+            },
+        };
+        // SAFETY: the object is one of the native connector's; there is as much room as is said.
+        let status = unsafe {
+            let args = (&raw mut args).cast();
+            (self.class.link.get)(below.object, &location, args, transfer, ptr::null_mut())
+        };
+        (status >= 0).then_some(value)
+    }
+
+    /// Opens a file that a link of another one leads to, as a program would, through this connector.
+    /// `link` says how links are followed; where it says nothing of files, they are opened with `flags`
+    /// and as `file` was.
+    pub(crate) fn open_linked(
+        &self,
+        name: &CStr,
+        link: Hid,
+        flags: c_uint,
+        (file, bounds): (Ptr, (c_int, c_int)),
+        transfer: Hid,
+    ) -> Result<Id> {
+        /// As the file with the link was opened (`H5F_ACC_DEFAULT`).
+        const AS_THE_OTHER: c_uint = 0xffff;
+        let api = &self.library.api;
+        let (mut asked, mut access) = (AS_THE_OTHER, None);
+        if link > 0 {
+            // SAFETY: the list is open; what is told of file access is a copy.
+            unsafe {
+                (api.H5Pget_elink_acc_flags)(link, &mut asked);
+                access = Id::new(self.library, (api.H5Pget_elink_fapl)(link));
+            }
+        }
+        let flags = if asked == AS_THE_OTHER { flags } else { asked };
+        let access = match access {
+            Some(access) => access,
+            None => {
+                let access = self.file_access(file, transfer)?;
+                self.restore(access.get(), bounds);
+                self.library.serve(access.get())?;
+                access
+            }
+        };
+        // SAFETY: the name ends with a zero, and the list is open.
+        let id = unsafe { (api.H5Fopen)(name.as_ptr(), flags, access.get()) };
+        self.id(id, "open a file that a link leads to")
+    }
+
+    /// How a file was opened.
+    fn file_access(&self, file: Ptr, transfer: Hid) -> Result<Id> {
+        /// `H5VL_FILE_GET_FAPL`.
+        const OP: c_int = 1;
+        let mut args = Single {
+            op: OP,
+            value: Value { id: 0 },
+        };
+        // SAFETY: the file is one of the native connector's; the answer is an identifier.
+        let id = unsafe {
+            let asked = (&raw mut args).cast::<Opaque>();
+            let status = (self.class.file.get)(file, asked, transfer, ptr::null_mut());
+            if status < 0 { -1 } else { args.value.id }
+        };
+        self.id(id, "tell how a file was opened")
     }
 
     /// Writes a whole dataset, whose elements are as the file has them.
@@ -271,11 +372,7 @@ impl Native {
             op: c_int,
             file: *mut Ptr,
         }
-        let location = Location {
-            object_kind,
-            by: 0,
-            place: Place { token: ptr::null() },
-        };
+        let location = Location::of_itself(object_kind);
         let mut file = ptr::null_mut();
         let mut args = GetFile {
             op: 0,
@@ -304,6 +401,13 @@ impl Native {
         self.id(id, "describe a dataset")
     }
 
+    /// True if a dataset is put together from others.
+    pub(crate) fn is_virtual(&self, dataset: Ptr, transfer: Hid) -> Result<bool> {
+        let creation = self.of_dataset(dataset, dataset_get::CREATION, transfer)?;
+        // SAFETY: the list is open.
+        Ok(unsafe { (self.library.api.H5Pget_layout)(creation.get()) } == VIRTUAL)
+    }
+
     /// A dataset as an array; `None` if it is not one that an array can be: its cells are elsewhere, or
     /// it has none.
     pub(crate) fn describe(&self, dataset: Ptr, transfer: Hid) -> Result<Option<FileArray>> {
@@ -311,7 +415,7 @@ impl Native {
         let datatype = self.of_dataset(dataset, dataset_get::DATATYPE, transfer)?;
         let space = self.of_dataset(dataset, dataset_get::SPACE, transfer)?;
         let creation = self.of_dataset(dataset, dataset_get::CREATION, transfer)?;
-        self.described(datatype.get(), space.get(), creation.get())
+        self.described(datatype.get(), space.get(), creation.get(), transfer)
             .map(|array| {
                 // SAFETY: the list is open.
                 let external = unsafe { (api.H5Pget_external_count)(creation.get()) };
@@ -319,7 +423,13 @@ impl Native {
             })
     }
 
-    fn described(&self, datatype: Hid, space: Hid, creation: Hid) -> Result<Option<FileArray>> {
+    fn described(
+        &self,
+        datatype: Hid,
+        space: Hid,
+        creation: Hid,
+        transfer: Hid,
+    ) -> Result<Option<FileArray>> {
         let api = &self.library.api;
         let space = Space::new(self.library, space);
         if space.is_empty() {
@@ -329,7 +439,7 @@ impl Native {
         // SAFETY: the list is open.
         let chunk = match unsafe { (api.H5Pget_layout)(creation) } {
             // Compact cells are in the header; those of virtual datasets elsewhere.
-            0 | 3 => return Ok(None),
+            0 | VIRTUAL => return Ok(None),
             CHUNKED => {
                 let mut chunk = vec![0; dims.len()];
                 // SAFETY: there is room for a side of every dimension.
@@ -342,11 +452,13 @@ impl Native {
             _ => None,
         };
         let encoded = self.encoded(datatype)?;
+        let fill = self.fill(datatype, creation)?;
+        let is_text = self.is_text(datatype);
         let mut described = Description {
             datatype: &encoded,
             dims: &dims,
             chunk: chunk.as_deref(),
-            fill: self.fill(datatype, creation)?,
+            fill: fill.clone().filter(|_| !is_text),
             filters: self.filters(creation)?,
         };
         let array = described
@@ -359,7 +471,30 @@ impl Native {
                     described.array()
                 }
             });
-        array.map(Some)
+        let mut array = array?;
+        if let Some(fill) = fill.filter(|_| is_text) {
+            // SAFETY: of such a type, an element is a text, which is ours to free.
+            let text = unsafe { texts::take(&fill, self.memory(transfer)) };
+            let text = text.first().cloned().unwrap_or_default();
+            array.meta.fill = FillValue::from_bytes(&array.meta.dtype, &text)?;
+        }
+        Ok(Some(array))
+    }
+
+    /// How the program has memory for values of any length.
+    pub(crate) fn memory(&self, transfer: Hid) -> texts::Memory {
+        let mut memory = texts::Memory::default();
+        // SAFETY: the list is open, or the default one; the answers go into these.
+        unsafe {
+            (self.library.api.H5Pget_vlen_mem_manager)(
+                transfer,
+                &mut memory.allocate,
+                &mut memory.allocate_with,
+                &mut memory.release,
+                &mut memory.release_with,
+            );
+        }
+        memory
     }
 
     fn encoded(&self, datatype: Hid) -> Result<Vec<u8>> {
@@ -376,16 +511,21 @@ impl Native {
         Ok(encoded)
     }
 
-    /// The fill value of a dataset, in its own type, if one is set.
+    /// The fill value of a dataset, in its own type, if one is set and ever used.
     fn fill(&self, datatype: Hid, creation: Hid) -> Result<Option<Vec<u8>>> {
         /// Somebody set it (`H5D_FILL_VALUE_USER_DEFINED`).
         const SET: c_int = 2;
+        /// Nothing is filled (`H5D_FILL_TIME_NEVER`).
+        const NEVER: c_int = 1;
         let api = &self.library.api;
-        let mut defined = 0;
+        let (mut defined, mut time) = (0, 0);
         // SAFETY: the list is open.
-        let status = unsafe { (api.H5Pfill_value_defined)(creation, &mut defined) };
+        let status = unsafe {
+            (api.H5Pfill_value_defined)(creation, &mut defined)
+                .min((api.H5Pget_fill_time)(creation, &mut time))
+        };
         check(status, "tell a fill value")?;
-        if defined != SET {
+        if defined != SET || time == NEVER {
             return Ok(None);
         }
         // SAFETY: the type is open.
@@ -395,6 +535,25 @@ impl Native {
             unsafe { (api.H5Pget_fill_value)(creation, datatype, fill.as_mut_ptr().cast()) };
         check(status, "tell a fill value")?;
         Ok(Some(fill))
+    }
+
+    /// True if elements of a type are texts of any length.
+    fn is_text(&self, datatype: Hid) -> bool {
+        // SAFETY: the type is open.
+        unsafe { (self.library.api.H5Tis_variable_str)(datatype) > 0 }
+    }
+
+    /// The prefix of the names of files with sources of a virtual dataset.
+    pub(crate) fn virtual_prefix(&self, dataset: Ptr, transfer: Hid) -> Result<String> {
+        let access = self.of_dataset(dataset, dataset_get::ACCESS, transfer)?;
+        let call = self.library.api.H5Pget_virtual_prefix;
+        // SAFETY: the list is open; without a buffer, only the length is told.
+        let length = unsafe { call(access.get(), ptr::null_mut(), 0) };
+        let mut prefix = vec![0_u8; usize::try_from(length).unwrap_or(0) + 1];
+        // SAFETY: there is as much room as is said.
+        unsafe { call(access.get(), prefix.as_mut_ptr().cast(), prefix.len()) };
+        let text = CStr::from_bytes_until_nul(&prefix).unwrap_or_default();
+        Ok(text.to_string_lossy().into_owned())
     }
 
     /// The filters of a dataset's chunks.

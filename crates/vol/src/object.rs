@@ -1,8 +1,8 @@
 //! Objects that libhdf5 holds for programs: those of the native connector, and what is known of them.
 
-use std::ffi::c_void;
+use std::ffi::{c_int, c_void};
 use std::ptr;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use hyperslab::Result;
 
@@ -18,40 +18,57 @@ pub(crate) struct Object {
     /// The file that it is in, if that is in a store.
     pub(crate) file: Option<Arc<RemoteFile>>,
     /// Its cells, if it is a dataset whose cells are in a store; looked up when they are needed.
-    dataset: OnceLock<Option<Arc<Dataset>>>,
+    dataset: Mutex<Option<Option<Arc<Dataset>>>>,
 }
+
+/// The file that a dataset is in, and its cells.
+type Cells<'a> = (&'a Arc<RemoteFile>, Arc<Dataset>);
 
 impl Object {
     /// Hands an object of the native connector's to libhdf5 as ours; null stays null.
     pub(crate) fn wrap(under: Ptr, file: Option<Arc<RemoteFile>>) -> Ptr {
         match under.is_null() {
             true => ptr::null_mut(),
-            false => Box::into_raw(Box::new(Object {
-                under,
-                file,
-                dataset: OnceLock::new(),
-            }))
-            .cast(),
+            false => {
+                if let Some(file) = &file {
+                    file.one_more();
+                }
+                let object = Object {
+                    under,
+                    file,
+                    dataset: Mutex::new(None),
+                };
+                Box::into_raw(Box::new(object)).cast()
+            }
+        }
+    }
+
+    /// Writes what was changed in the file of an object that is about to be closed, if it is the last
+    /// of that file: a program may close the file before the objects in it.
+    pub(crate) fn flush_last(&self, native: Native, kind: c_int, transfer: Hid) -> Result<()> {
+        match &self.file {
+            Some(file) if file.objects() == 1 && !file.is_given_up() => {
+                let flushed = file.flush_from(native, (self.under, kind), transfer);
+                flushed.inspect_err(|_| file.give_up())
+            }
+            _ => Ok(()),
         }
     }
 
     /// The cells of a dataset, and the file that it is in; `None` if the native connector has them.
-    pub(crate) fn cells(
-        &self,
-        native: Native,
-        transfer: Hid,
-    ) -> Result<Option<(&Arc<RemoteFile>, &Arc<Dataset>)>> {
+    pub(crate) fn cells(&self, native: Native, transfer: Hid) -> Result<Option<Cells<'_>>> {
         let Some(file) = &self.file else {
             return Ok(None);
         };
-        let found = match self.dataset.get() {
-            Some(found) => found,
-            None => {
+        let mut known = self.dataset.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = match &*known {
+            Some(found) if found.as_ref().is_none_or(|cells| cells.is_current()) => found.clone(),
+            _ => {
                 let found = file.dataset(native, self.under, transfer)?;
-                self.dataset.get_or_init(|| found)
+                known.insert(found).clone()
             }
         };
-        Ok(found.as_ref().map(|dataset| (file, dataset)))
+        Ok(found.map(|dataset| (file, dataset)))
     }
 
     /// # Safety
@@ -68,6 +85,14 @@ impl Object {
     pub(crate) unsafe fn release(object: Ptr) {
         // SAFETY: the caller says so.
         drop(unsafe { Box::from_raw(object.cast::<Object>()) });
+    }
+}
+
+impl Drop for Object {
+    fn drop(&mut self) {
+        if let Some(file) = &self.file {
+            file.one_less();
+        }
     }
 }
 

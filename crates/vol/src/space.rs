@@ -49,6 +49,25 @@ impl<'a> Space<'a> {
         }
     }
 
+    /// Gives it other sides; how far they may grow stays as it is.
+    pub(crate) fn resize(&self, dims: &[u64]) -> Result<()> {
+        let api = &self.library.api;
+        let mut most = vec![0; dims.len()];
+        // SAFETY: as in `dims`; there is room for as many sides as it has.
+        let status = unsafe {
+            let rank = (api.H5Sget_simple_extent_ndims)(self.id);
+            if usize::try_from(rank) != Ok(dims.len()) {
+                return Err(failed("the rank of a dataspace"));
+            }
+            (api.H5Sget_simple_extent_dims)(self.id, std::ptr::null_mut(), most.as_mut_ptr());
+            (api.H5Sset_extent_simple)(self.id, rank, dims.as_ptr(), most.as_ptr())
+        };
+        match status < 0 {
+            true => Err(failed("a dataspace its sides")),
+            false => Ok(()),
+        }
+    }
+
     /// True if it has no cells at all, by its kind.
     pub(crate) fn is_empty(&self) -> bool {
         // SAFETY: as in `dims`.

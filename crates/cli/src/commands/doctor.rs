@@ -7,15 +7,19 @@ use serde_json::{Value, json};
 
 use super::describe;
 use crate::address::{Address, without_query};
+use crate::connector;
 use crate::context::Context;
 use crate::doctor::{Status, Step, clock, endpoint, requests, settings, verdict};
 
 const EXAMPLES: &str = "Examples:
   hyperslab doctor s3://bucket/sky.zarr
   hyperslab doctor --write s3://bucket/scratch
-  hyperslab doctor --json az://container/x";
+  hyperslab doctor --json az://container/x
+  hyperslab doctor                          the HDF5 connector, in every libhdf5 that is found";
 
 /// Check a URL step by step: configuration, network, credentials, permissions, clock, metadata
+///
+/// Without a URL: find out whether HDF5 programs on this machine load the connector.
 ///
 /// Exits with 1 if a check fails; the last line says what is wrong. Names of settings are shown,
 /// never their values.
@@ -23,9 +27,9 @@ const EXAMPLES: &str = "Examples:
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
     /// URL of a store, a group or an array
-    url: String,
+    url: Option<String>,
     /// Also write a small object below the URL, and remove it again
-    #[arg(long)]
+    #[arg(long, requires = "url")]
     write: bool,
 }
 
@@ -52,7 +56,14 @@ pub(crate) async fn run(arguments: &Arguments, context: &Context) -> Result<bool
         context,
         steps: Vec::new(),
     };
-    examine(arguments, &mut checkup).await?;
+    match &arguments.url {
+        Some(url) => examine(url, arguments.write, &mut checkup).await?,
+        None => {
+            for step in connector::check() {
+                checkup.note(step)?;
+            }
+        }
+    }
     let verdict = verdict(&checkup.steps);
     let healthy = checkup
         .steps
@@ -67,9 +78,9 @@ pub(crate) async fn run(arguments: &Arguments, context: &Context) -> Result<bool
 }
 
 /// Goes through the checks; those that need what an earlier one did not find are left out.
-async fn examine(arguments: &Arguments, checkup: &mut Checkup<'_>) -> Result<()> {
+async fn examine(url: &str, write: bool, checkup: &mut Checkup<'_>) -> Result<()> {
     const URL: &str = "URL";
-    let url = match Address::whole(&arguments.url, "doctor") {
+    let url = match Address::whole(url, "doctor") {
         Ok(url) => url,
         Err(error) => return checkup.note(Step::error(URL, &error)).map(drop),
     };
@@ -113,7 +124,7 @@ async fn examine(arguments: &Arguments, checkup: &mut Checkup<'_>) -> Result<()>
         return Ok(());
     }
     checkup.note(requests::read(&store, listed).await)?;
-    match arguments.write {
+    match write {
         true => checkup.note(requests::write(&store).await)?,
         false => checkup.note(Step::skipped("write", "not tried; --write tries it"))?,
     };

@@ -23,7 +23,9 @@ pub(crate) mod resize;
 pub(crate) mod rm;
 pub(crate) mod sim;
 mod sim_options;
+pub(crate) mod trace;
 pub(crate) mod tree;
+pub(crate) mod vol;
 
 use hyperslab::Result;
 
@@ -51,6 +53,8 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<bool> {
         Command::Profile(arguments) => profile::run(&arguments, context).await,
         Command::Demo(arguments) => demo::run(&arguments, context).await,
         Command::Sim(arguments) => sim::run(&arguments, context).await,
+        Command::Trace(arguments) => trace::run(&arguments, context),
+        Command::Vol(arguments) => vol::run(&arguments, context),
         Command::Completions(arguments) => completions::run(&arguments, context),
     }
 }

@@ -102,6 +102,11 @@ impl FileArray {
         same && !self.dataset.datatype.has_references()
     }
 
+    /// True if its elements are texts of any length.
+    pub fn is_text(&self) -> bool {
+        matches!(self.dataset.datatype.class, Class::VarString { .. })
+    }
+
     /// The bytes of the file that hold its cells.
     pub fn ranges(&self) -> Vec<Range<u64>> {
         let stored = self.resolver.as_ref().map(FileResolver::stored);

@@ -2,9 +2,10 @@
 
 use std::ffi::{c_char, c_int, c_void};
 
+use super::aim::{Aim, Last};
 use super::closed;
-use crate::abi::{AttributeClass, Herr, Hid, Location, Opaque, Optional, Ptr, Req};
-use crate::guard::guarded;
+use crate::abi::{AttributeClass, Herr, Hid, Location, Opaque, Optional, Ptr, Req, kind};
+use crate::guard::{done, guarded, told};
 use crate::object::{Object, file_of, touch, under};
 
 /// Operations that change something (`H5VL_attr_specific_t`): two kinds of removal, and a new name.
@@ -38,21 +39,42 @@ unsafe extern "C" fn create<const S: usize>(
     guarded::<S, _>(|native| {
         let call = native.attribute.create;
         // SAFETY: the arguments are the caller's, with the native object in place of ours.
-        let made = unsafe {
-            let object = under(object);
-            call(
-                object, at, name, datatype, space, creation, access, transfer, req,
-            )
-        };
-        // SAFETY: as above.
         unsafe {
+            let aim = aimed!(S, Aim::at(native, (object, at), Last::Follow, transfer));
+            let (object, at) = aim.located();
+            let made = call(
+                under(object),
+                at,
+                name,
+                datatype,
+                space,
+                creation,
+                access,
+                transfer,
+                req,
+            );
             touch(object, !made.is_null());
             Object::wrap(made, file_of(object))
         }
     })
 }
 
-open!(attribute);
+unsafe extern "C" fn open<const S: usize>(
+    object: Ptr,
+    at: *const Location,
+    name: *const c_char,
+    access: Hid,
+    transfer: Hid,
+    req: Req,
+) -> Ptr {
+    // SAFETY: as in `create`.
+    guarded::<S, _>(|native| unsafe {
+        let aim = aimed!(S, Aim::at(native, (object, at), Last::Follow, transfer));
+        let (object, at) = aim.located();
+        let opened = (native.attribute.open)(under(object), at, name, access, transfer, req);
+        Object::wrap(opened, file_of(object))
+    })
+}
 
 hand_on!(read, attribute(memory: Hid, buffer: Ptr));
 
@@ -82,6 +104,8 @@ unsafe extern "C" fn specific<const S: usize>(
 ) -> Herr {
     // SAFETY: as in `create`.
     guarded::<S, _>(|native| unsafe {
+        let aim = aimed!(S, Aim::at(native, (object, at), Last::Follow, transfer));
+        let (object, at) = aim.located();
         let status = (native.attribute.specific)(under(object), at, args, transfer, req);
         touch(object, status >= 0 && CHANGES.contains(&(*args).op));
         status
@@ -90,4 +114,4 @@ unsafe extern "C" fn specific<const S: usize>(
 
 hand_on!(optional, attribute(args: *mut Optional));
 
-close!(attribute);
+close!(attribute, kind::ATTRIBUTE);

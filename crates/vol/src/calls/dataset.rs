@@ -1,29 +1,28 @@
 //! Datasets.
 
-use std::ffi::{c_char, c_void};
+use std::ffi::c_char;
 use std::sync::Arc;
 
-use hyperslab::{Error, Result};
-use smallvec::SmallVec;
+use hyperslab::Result;
 
-use super::{chunks, closed};
+use super::aim::{Aim, Last};
+use super::{chunks, closed, transfer};
 use crate::abi::{
-    DONE, DatasetClass, Herr, Hid, Location, Optional, Ptr, Req, Single, dataset_get,
-    dataset_specific,
+    DatasetClass, Herr, Hid, Location, Optional, Ptr, Req, Single, dataset_get, dataset_specific,
+    kind,
 };
-use crate::convert::Types;
 use crate::guard::{done, guarded, told};
 use crate::native::Native;
 use crate::object::{Object, file_of, under};
 use crate::remote::Dataset;
-use crate::space::{ALL, Places, Space};
+use crate::space::Space;
 
 pub(crate) const fn class<const S: usize>() -> DatasetClass {
     DatasetClass {
         create: create::<S>,
         open: open::<S>,
-        read: read::<S>,
-        write: write::<S>,
+        read: transfer::read::<S>,
+        write: transfer::write::<S>,
         get: get::<S>,
         specific: specific::<S>,
         optional: optional::<S>,
@@ -47,6 +46,9 @@ unsafe extern "C" fn create<const S: usize>(
     guarded::<S, _>(|native| {
         // SAFETY: the arguments are the caller's, with the native object in place of ours.
         let (made, file) = unsafe {
+            let said = (object, at, name, access);
+            let aim = aimed!(S, Aim::by_name(native, said, Last::Stay, transfer));
+            let (object, at, name) = aim.named();
             let call = native.dataset.create;
             let made = call(
                 under(object),
@@ -75,284 +77,6 @@ unsafe extern "C" fn create<const S: usize>(
 
 open!(dataset);
 
-/// One dataset of a transfer.
-struct One {
-    dataset: Ptr,
-    memory: Hid,
-    memory_space: Hid,
-    space: Hid,
-}
-
-/// # Safety
-/// There are more than `i` of each.
-unsafe fn one(
-    i: usize,
-    datasets: *const Ptr,
-    memory: *const Hid,
-    memory_spaces: *const Hid,
-    spaces: *const Hid,
-) -> One {
-    // SAFETY: the caller says so.
-    unsafe {
-        One {
-            dataset: *datasets.add(i),
-            memory: *memory.add(i),
-            memory_space: *memory_spaces.add(i),
-            space: *spaces.add(i),
-        }
-    }
-}
-
-/// What the native connector knows datasets by, if all of them are in local files.
-///
-/// # Safety
-/// There are `count` of them, all ours.
-unsafe fn all_local(count: usize, datasets: *const Ptr) -> Option<SmallVec<[Ptr; 4]>> {
-    let one = |i: usize| {
-        // SAFETY: the caller says so.
-        let object = unsafe { Object::of(*datasets.add(i)) };
-        object.file.is_none().then_some(object.under)
-    };
-    (0..count).map(one).collect()
-}
-
-/// What a transfer moves, once its spaces are looked at.
-struct Move<'a> {
-    selection: hyperslab::Selection,
-    count: usize,
-    places: Places,
-    types: Types<'a>,
-}
-
-impl One {
-    /// # Safety
-    /// The dataset is one of ours, and the identifiers are open.
-    unsafe fn look<'a>(
-        &self,
-        native: &'a Native,
-        dataset: &Dataset,
-        file_type: Hid,
-        transfer: Hid,
-    ) -> Result<Move<'a>> {
-        let library = native.library;
-        let types = Types::new(library, file_type, self.memory, transfer)?;
-        let (shape, inner) = dataset.shape();
-        let outer: u64 = shape[..shape.rank() - inner.len()].iter().product();
-        let (selection, count) = match self.space {
-            ALL => (hyperslab::Selection::All, outer),
-            id => {
-                let space = Space::new(library, id);
-                (space.selection(&shape, inner)?, space.selected()?)
-            }
-        };
-        let count = usize::try_from(count).map_err(|_| Error::invalid("too many are selected"))?;
-        let cell = types.memory_bytes;
-        let places = match (self.memory_space, self.space) {
-            (ALL, ALL) => Places::packed(count * cell),
-            // Memory looks like the dataset.
-            (ALL, id) | (id, _) => {
-                let space = Space::new(library, id);
-                if space.selected()? != count as u64 {
-                    return Err(Error::invalid(
-                        "the selections in the file and in memory have different numbers of elements",
-                    ));
-                }
-                space.places(cell)?
-            }
-        };
-        Ok(Move {
-            selection,
-            count,
-            places,
-            types,
-        })
-    }
-
-    /// # Safety
-    /// As for [`One::look`]; the buffer has room for what is selected of it.
-    unsafe fn read(
-        &self,
-        native: Native,
-        dataset: &Dataset,
-        transfer: Hid,
-        buffer: Ptr,
-    ) -> Result<()> {
-        // SAFETY: the dataset is one of ours.
-        let native_object = unsafe { under(self.dataset) };
-        let file_type = native.of_dataset(native_object, dataset_get::DATATYPE, transfer)?;
-        // SAFETY: the caller says so.
-        let moved = unsafe { self.look(&native, dataset, file_type.get(), transfer) }?;
-        if moved.count == 0 {
-            return Ok(());
-        }
-        let bytes = moved.count * moved.types.file_bytes;
-        if moved.types.same
-            && let Some((offset, length)) = moved.places.single()
-            && length == bytes
-        {
-            // SAFETY: the caller says so.
-            let out =
-                unsafe { std::slice::from_raw_parts_mut(buffer.cast::<u8>().add(offset), length) };
-            return dataset.read(&moved.selection, out);
-        }
-        let mut cells = vec![0; bytes];
-        dataset.read(&moved.selection, &mut cells)?;
-        // SAFETY: the caller says so.
-        unsafe { moved.types.deliver(&cells, &moved.places, buffer) }
-    }
-
-    /// # Safety
-    /// As for [`One::read`].
-    unsafe fn write(
-        &self,
-        native: Native,
-        dataset: &Dataset,
-        transfer: Hid,
-        buffer: *const c_void,
-    ) -> Result<()> {
-        // SAFETY: the dataset is one of ours.
-        let native_object = unsafe { under(self.dataset) };
-        let file_type = native.of_dataset(native_object, dataset_get::DATATYPE, transfer)?;
-        // SAFETY: the caller says so.
-        let moved = unsafe { self.look(&native, dataset, file_type.get(), transfer) }?;
-        if moved.count == 0 {
-            return Ok(());
-        }
-        let mut present = Vec::new();
-        if moved.types.partial && !moved.types.same {
-            present = vec![0; moved.count * moved.types.file_bytes];
-            dataset.read(&moved.selection, &mut present)?;
-        }
-        // SAFETY: the caller says so.
-        let cells = unsafe {
-            moved
-                .types
-                .collect(moved.count, &moved.places, buffer, present)
-        }?;
-        dataset.write(&moved.selection, cells)
-    }
-}
-
-#[allow(clippy::too_many_arguments)] // as the interface has it
-unsafe extern "C" fn read<const S: usize>(
-    count: usize,
-    datasets: *const Ptr,
-    memory: *const Hid,
-    memory_spaces: *const Hid,
-    spaces: *const Hid,
-    transfer: Hid,
-    buffers: *const Ptr,
-    req: Req,
-) -> Herr {
-    guarded::<S, _>(|native| {
-        // SAFETY: the arguments are the caller's, with native objects in place of ours.
-        if let Some(all) = unsafe { all_local(count, datasets) } {
-            // SAFETY: as above.
-            return unsafe {
-                (native.dataset.read)(
-                    count,
-                    all.as_ptr(),
-                    memory,
-                    memory_spaces,
-                    spaces,
-                    transfer,
-                    buffers,
-                    req,
-                )
-            };
-        }
-        for i in 0..count {
-            // SAFETY: the arguments are the caller's, with native objects in place of ours.
-            let status = unsafe {
-                let one = one(i, datasets, memory, memory_spaces, spaces);
-                match Object::of(one.dataset).cells(native, transfer) {
-                    Err(e) => done::<S>(Err(e)),
-                    Ok(Some((_, dataset))) => {
-                        done::<S>(one.read(native, dataset, transfer, *buffers.add(i)))
-                    }
-                    Ok(None) => (native.dataset.read)(
-                        1,
-                        &under(one.dataset),
-                        memory.add(i),
-                        memory_spaces.add(i),
-                        spaces.add(i),
-                        transfer,
-                        buffers.add(i),
-                        req,
-                    ),
-                }
-            };
-            if status < 0 {
-                return status;
-            }
-        }
-        DONE
-    })
-}
-
-#[allow(clippy::too_many_arguments)] // as the interface has it
-unsafe extern "C" fn write<const S: usize>(
-    count: usize,
-    datasets: *const Ptr,
-    memory: *const Hid,
-    memory_spaces: *const Hid,
-    spaces: *const Hid,
-    transfer: Hid,
-    buffers: *const *const c_void,
-    req: Req,
-) -> Herr {
-    guarded::<S, _>(|native| {
-        // SAFETY: the arguments are the caller's, with native objects in place of ours.
-        if let Some(all) = unsafe { all_local(count, datasets) } {
-            // SAFETY: as above.
-            return unsafe {
-                (native.dataset.write)(
-                    count,
-                    all.as_ptr(),
-                    memory,
-                    memory_spaces,
-                    spaces,
-                    transfer,
-                    buffers,
-                    req,
-                )
-            };
-        }
-        for i in 0..count {
-            // SAFETY: the arguments are the caller's, with native objects in place of ours.
-            let status = unsafe {
-                let one = one(i, datasets, memory, memory_spaces, spaces);
-                let object = Object::of(one.dataset);
-                if let Some(file) = &object.file {
-                    file.touch();
-                }
-                match object.cells(native, transfer) {
-                    Err(e) => done::<S>(Err(e)),
-                    Ok(Some((file, dataset))) => done::<S>(
-                        file.check_writable()
-                            .and_then(|()| one.write(native, dataset, transfer, *buffers.add(i)))
-                            .and_then(|()| file.relieve(native, object.under, transfer)),
-                    ),
-                    Ok(None) => (native.dataset.write)(
-                        1,
-                        &under(one.dataset),
-                        memory.add(i),
-                        memory_spaces.add(i),
-                        spaces.add(i),
-                        transfer,
-                        buffers.add(i),
-                        req,
-                    ),
-                }
-            };
-            if status < 0 {
-                return status;
-            }
-        }
-        DONE
-    })
-}
-
 /// The cells of a dataset in a store.
 ///
 /// # Safety
@@ -360,7 +84,7 @@ unsafe extern "C" fn write<const S: usize>(
 unsafe fn cells(native: Native, dataset: Ptr, transfer: Hid) -> Result<Option<Arc<Dataset>>> {
     // SAFETY: the caller says so.
     let found = unsafe { Object::of(dataset) }.cells(native, transfer)?;
-    Ok(found.map(|(_, dataset)| dataset.clone()))
+    Ok(found.map(|(_, dataset)| dataset))
 }
 
 unsafe extern "C" fn get<const S: usize>(
@@ -381,9 +105,43 @@ unsafe extern "C" fn get<const S: usize>(
                     Ok(None) => {}
                 }
             }
-            (native.dataset.get)(under(dataset), args, transfer, req)
+            let status = (native.dataset.get)(under(dataset), args, transfer, req);
+            if status >= 0 && (*args).op == dataset_get::SPACE {
+                return match cells_of_virtual(native, dataset, transfer) {
+                    Ok(None) => status,
+                    Ok(Some(cells)) => done::<S>(settle(native, (*args).value.id, &cells)),
+                    Err(e) => done::<S>(Err(e)),
+                };
+            }
+            status
         }
     })
+}
+
+/// The cells of a virtual dataset in a store.
+///
+/// # Safety
+/// The dataset is one of ours.
+unsafe fn cells_of_virtual(
+    native: Native,
+    dataset: Ptr,
+    transfer: Hid,
+) -> Result<Option<Arc<Dataset>>> {
+    // SAFETY: the caller says so.
+    let object = unsafe { Object::of(dataset) };
+    // What others are is known without looking at their cells.
+    match object.file.is_some() && native.is_virtual(object.under, transfer)? {
+        // SAFETY: the caller says so.
+        true => unsafe { cells(native, dataset, transfer) },
+        false => Ok(None),
+    }
+}
+
+/// Gives a dataspace the sides that a virtual dataset has, which its sources decide.
+fn settle(native: Native, space: Hid, dataset: &Dataset) -> Result<()> {
+    let (shape, inner) = dataset.shape();
+    let dims = &shape[..shape.rank() - inner.len()];
+    Space::new(native.library, space).resize(dims)
 }
 
 /// Answers how much room a dataset takes.
@@ -427,7 +185,9 @@ unsafe extern "C" fn specific<const S: usize>(
                 dataset_specific::FLUSH => {
                     let object = Object::of(dataset);
                     done::<S>(match &object.file {
-                        Some(file) => file.flush_from(native, object.under, transfer),
+                        Some(file) => {
+                            file.flush_from(native, (object.under, kind::DATASET), transfer)
+                        }
                         None => Ok(()),
                     })
                 }
@@ -470,7 +230,7 @@ unsafe extern "C" fn optional<const S: usize>(
                     if writes && let Err(e) = file.check_writable() {
                         return done::<S>(Err(e));
                     }
-                    let operated = chunks::operate(native.library, cells, &mut *args);
+                    let operated = chunks::operate(native.library, &cells, &mut *args);
                     if let Some(result) = operated {
                         if writes {
                             file.touch();
@@ -485,4 +245,4 @@ unsafe extern "C" fn optional<const S: usize>(
     })
 }
 
-close!(dataset);
+close!(dataset, kind::DATASET);

@@ -2,9 +2,10 @@
 
 use std::ffi::c_char;
 
+use super::aim::{Aim, Last};
 use super::closed;
-use crate::abi::{DatatypeClass, FAIL, Herr, Hid, Location, Opaque, Optional, Ptr, Req};
-use crate::guard::guarded;
+use crate::abi::{DatatypeClass, FAIL, Herr, Hid, Location, Opaque, Optional, Ptr, Req, kind};
+use crate::guard::{done, guarded, told};
 use crate::object::{Object, file_of, touch, under};
 
 pub(crate) const fn class<const S: usize>() -> DatatypeClass {
@@ -66,4 +67,4 @@ unsafe extern "C" fn optional<const S: usize>(
     })
 }
 
-close!(datatype);
+close!(datatype, kind::DATATYPE);

@@ -11,6 +11,7 @@ use crate::abi::{
     DONE, FileClass, FileGetName, FileSpecific, Herr, Hid, Opaque, Optional, Ptr, Req, Single,
 };
 use crate::guard::{done, guarded, told};
+use crate::library::is_asked_for;
 use crate::native::Native;
 use crate::object::{Object, file_of, under};
 use crate::remote::{Asked, RemoteFile, session};
@@ -52,7 +53,10 @@ unsafe fn remote(
 
 /// An object for a file in a store that was made or opened.
 fn wrapped<const S: usize>(opened: Result<(Arc<RemoteFile>, Ptr)>) -> Ptr {
-    told::<S, _>(opened.map(|(file, under)| Object::wrap(under, Some(file))))
+    told::<S, _>(opened.map(|(file, under)| {
+        file.opened(under);
+        Object::wrap(under, Some(file))
+    }))
 }
 
 unsafe extern "C" fn create<const S: usize>(
@@ -70,7 +74,6 @@ unsafe extern "C" fn create<const S: usize>(
             Ok(Some((name, url, settings))) => {
                 let asked = Asked {
                     native,
-                    slot: S,
                     name: &name,
                     url: &url,
                     flags,
@@ -103,7 +106,6 @@ unsafe extern "C" fn open<const S: usize>(
             Ok(Some((name, url, settings))) => {
                 let asked = Asked {
                     native,
-                    slot: S,
                     name: &name,
                     url: &url,
                     flags,
@@ -190,6 +192,9 @@ unsafe extern "C" fn specific<const S: usize>(
                     let status = call(inside, args, transfer, req);
                     let opened = (*args).args.reopen;
                     if status >= 0 && !opened.is_null() {
+                        if let Some(remote) = file_of(file) {
+                            remote.opened(*opened);
+                        }
                         *opened = Object::wrap(*opened, file_of(file));
                     }
                     status
@@ -212,7 +217,6 @@ unsafe extern "C" fn specific<const S: usize>(
                         Ok(Some((name, url, settings))) => {
                             let asked = Asked {
                                 native,
-                                slot: S,
                                 name: &name,
                                 url: &url,
                                 flags: 0,
@@ -232,12 +236,6 @@ unsafe extern "C" fn specific<const S: usize>(
             }
         }
     })
-}
-
-/// Whether the environment names this connector.
-fn is_asked_for() -> bool {
-    let named = std::env::var("HDF5_VOL_CONNECTOR").unwrap_or_default();
-    named.split_whitespace().next() == Some("hyperslab")
 }
 
 /// Writes what was changed in the file of an object; `None` if that is local.
@@ -266,6 +264,9 @@ unsafe extern "C" fn close<const S: usize>(file: Ptr, transfer: Hid, req: Req) -
                 return done::<S>(Err(e));
             }
             let status = (native.file.close)(under(file), transfer, req);
+            if let Some(remote) = file_of(file).filter(|_| status >= 0) {
+                remote.closed(under(file));
+            }
             closed(file, status)
         }
     })

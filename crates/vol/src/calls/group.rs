@@ -2,9 +2,12 @@
 
 use std::ffi::c_char;
 
+use super::aim::{Aim, Last};
 use super::closed;
-use crate::abi::{GroupClass, GroupSpecific, Herr, Hid, Location, Opaque, Optional, Ptr, Req};
-use crate::guard::guarded;
+use crate::abi::{
+    GroupClass, GroupSpecific, Herr, Hid, Location, Opaque, Optional, Ptr, Req, kind,
+};
+use crate::guard::{done, guarded, told};
 use crate::object::{Object, file_of, touch, under};
 
 pub(crate) const fn class<const S: usize>() -> GroupClass {
@@ -32,12 +35,12 @@ unsafe extern "C" fn create<const S: usize>(
     guarded::<S, _>(|native| {
         let call = native.group.create;
         // SAFETY: the arguments are the caller's, with the native object in place of ours.
-        let made = unsafe {
-            let object = under(object);
-            call(object, at, name, link, creation, access, transfer, req)
-        };
-        // SAFETY: as above.
         unsafe {
+            let said = (object, at, name, access);
+            let aim = aimed!(S, Aim::by_name(native, said, Last::Stay, transfer));
+            let (object, at, name) = aim.named();
+            let inside = under(object);
+            let made = call(inside, at, name, link, creation, access, transfer, req);
             touch(object, !made.is_null());
             Object::wrap(made, file_of(object))
         }
@@ -74,4 +77,4 @@ unsafe extern "C" fn specific<const S: usize>(
 
 hand_on!(optional, group(args: *mut Optional));
 
-close!(group);
+close!(group, kind::GROUP);

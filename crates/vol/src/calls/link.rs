@@ -3,10 +3,11 @@
 use std::ffi::c_int;
 use std::ptr;
 
+use super::aim::{Aim, Last};
 use crate::abi::{
     FAIL, Herr, Hid, LinkClass, LinkCreate, LinkTransfer, Location, Opaque, Optional, Ptr, Req,
 };
-use crate::guard::guarded;
+use crate::guard::{guarded, told};
 use crate::object::{touch, under};
 
 /// The operation that changes something (`H5VL_link_specific_t`): removal.
@@ -104,7 +105,7 @@ unsafe extern "C" fn rename<const S: usize>(
     })
 }
 
-hand_on!(get, link(at: *const Location, args: *mut Opaque));
+hand_on_at!(get, link, Last::Stay, *mut Opaque);
 
 unsafe extern "C" fn specific<const S: usize>(
     object: Ptr,
@@ -115,6 +116,8 @@ unsafe extern "C" fn specific<const S: usize>(
 ) -> Herr {
     // SAFETY: as in `create`.
     guarded::<S, _>(|native| unsafe {
+        let aim = aimed!(S, Aim::at(native, (object, at), Last::Stay, transfer));
+        let (object, at) = aim.located();
         let status = (native.link.specific)(under(object), at, args, transfer, req);
         touch(object, status >= 0 && (*args).op == REMOVE);
         status

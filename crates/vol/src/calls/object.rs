@@ -2,8 +2,9 @@
 
 use std::ffi::{CStr, c_char, c_int};
 
-use crate::abi::{Herr, Hid, Location, ObjectClass, Opaque, Optional, Ptr, Req};
-use crate::guard::{done, guarded};
+use super::aim::{Aim, Last};
+use crate::abi::{DONE, Herr, Hid, Location, ObjectClass, Opaque, Optional, Ptr, Req};
+use crate::guard::{done, guarded, told};
 use crate::native::Below;
 use crate::object::{Object, file_of, touch, under};
 use crate::remote::{Side, copy_cells};
@@ -28,6 +29,8 @@ unsafe extern "C" fn open<const S: usize>(
     guarded::<S, _>(|native| {
         // SAFETY: the arguments are the caller's, with the native object in place of ours.
         unsafe {
+            let aim = aimed!(S, Aim::at(native, (object, at), Last::Follow, transfer));
+            let (object, at) = aim.located();
             let opened = (native.object.open)(under(object), at, opened_kind, transfer, req);
             Object::wrap(opened, file_of(object))
         }
@@ -96,8 +99,36 @@ unsafe extern "C" fn copy<const S: usize>(
 }
 
 // The file of an object is asked for here too. It is the native connector's own that is wanted.
-hand_on!(get, object(at: *const Location, args: *mut Opaque));
+hand_on_at!(get, object, Last::Follow, *mut Opaque);
 
-hand_on!(specific, object(at: *const Location, args: *mut Opaque));
+unsafe extern "C" fn specific<const S: usize>(
+    object: Ptr,
+    at: *const Location,
+    args: *mut Opaque,
+    transfer: Hid,
+    req: Req,
+) -> Herr {
+    /// `H5VL_OBJECT_EXISTS`; the answer goes where its argument says.
+    const EXISTS: c_int = 1;
+    #[repr(C)]
+    struct Exists {
+        op: c_int,
+        answer: *mut bool,
+    }
+    // SAFETY: as in `open`; what the arguments are, the operation says.
+    guarded::<S, _>(|native| unsafe {
+        let aim = match Aim::at(native, (object, at), Last::Follow, transfer) {
+            Ok(aim) => aim,
+            // What a link to a file that is not there leads to does not exist, and that is no error.
+            Err(_) if (*args).op == EXISTS => {
+                *(*args.cast::<Exists>()).answer = false;
+                return DONE;
+            }
+            Err(e) => return done::<S>(Err(e)),
+        };
+        let (object, at) = aim.located();
+        (native.object.specific)(under(object), at, args, transfer, req)
+    })
+}
 
-hand_on!(optional, object(at: *const Location, args: *mut Optional));
+hand_on_at!(optional, object, Last::Follow, *mut Optional);

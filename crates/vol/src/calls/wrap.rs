@@ -3,10 +3,13 @@
 //! libhdf5 asks for this where the native connector makes objects itself, as it does while it walks
 //! over links.
 
+use std::cell::Cell;
 use std::ffi::{c_int, c_void};
+use std::ptr;
 use std::sync::Arc;
 
-use crate::abi::{DONE, Herr, Ptr, WrapClass};
+use crate::abi::{DONE, Herr, Hid, Ptr, WrapClass};
+use crate::native::Native;
 use crate::object::{Object, file_of, under};
 use crate::remote::RemoteFile;
 
@@ -22,7 +25,22 @@ pub(crate) const fn class() -> WrapClass {
     }
 }
 
+thread_local! {
+    /// The object that was last asked for what is under it.
+    static ASKED: Cell<*const c_void> = const { Cell::new(ptr::null()) };
+}
+
+/// The object of ours that an identifier stands for; libhdf5 tells only what is under it.
+pub(super) fn object_of(native: Native, id: Hid) -> Option<Ptr> {
+    ASKED.set(ptr::null());
+    // SAFETY: the identifier is open.
+    let under = unsafe { (native.library.api.H5VLobject)(id) };
+    let asked = ASKED.get().cast_mut();
+    (!under.is_null() && !asked.is_null()).then_some(asked)
+}
+
 unsafe extern "C" fn get_object(object: *const c_void) -> Ptr {
+    ASKED.set(object);
     // SAFETY: objects that libhdf5 holds were wrapped.
     unsafe { under(object) }
 }

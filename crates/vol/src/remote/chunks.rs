@@ -85,6 +85,7 @@ impl Dataset {
 
     /// A chunk as it would be in a file: filtered as the program asked for.
     pub(crate) fn encoded(&self, index: &[u64]) -> Result<Vec<u8>> {
+        self.check_sized()?;
         let (region, grid) = self.region(index)?;
         let meta = self.meta();
         let mut cells = vec![0; region.num_cells() as usize * meta.fill.bytes().len()];
@@ -97,6 +98,7 @@ impl Dataset {
 
     /// Replaces a chunk by one that is as it would be in a file; `mask` says which filters were left out.
     pub(crate) fn write_encoded(&self, index: &[u64], bytes: &[u8], mask: u32) -> Result<()> {
+        self.check_sized()?;
         let (region, grid) = self.region(index)?;
         let meta = self.meta();
         let (fill, sides) = (meta.fill.bytes(), &meta.chunk_shape);
@@ -109,6 +111,16 @@ impl Dataset {
         let selection = Selection::region(&region);
         whole.overlay(&selection, &mut cells)?;
         self.write_cells(&selection, &cells)
+    }
+
+    /// An error unless all elements have one size.
+    fn check_sized(&self) -> Result<()> {
+        match self.is_text() {
+            true => Err(Error::invalid(
+                "chunks of texts of any length cannot be read or written as they would be in a file",
+            )),
+            false => Ok(()),
+        }
     }
 
     fn whole_index(&self, index: &[u64]) -> Vec<u64> {

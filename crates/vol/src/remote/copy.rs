@@ -7,8 +7,9 @@ use hyperslab::format::hdf5::{MemberKind, Object};
 use hyperslab::{Result, Selection, block_on, objects_in};
 
 use super::{Dataset, RemoteFile};
-use crate::abi::{Hid, kind};
+use crate::abi::{Hid, Ptr, kind};
 use crate::native::{Below, Native};
+use crate::texts::{self, Memory};
 
 /// One side of a copy: the object below which it is, its name there, and the file, if it is in a store.
 pub(crate) struct Side<'a> {
@@ -54,11 +55,7 @@ pub(crate) fn copy_cells(native: Native, from: &Side, to: &Side, transfer: Hid) 
                     file.relieve(native, made.object, transfer)?;
                 }
             }
-            None => {
-                let mut all = vec![0; cells.bytes()];
-                cells.read(&Selection::All, &mut all)?;
-                native.write_all(made.object, &all, transfer)?;
-            }
+            None => cells.write_home(native, made.object, transfer)?,
         }
     }
     Ok(())
@@ -104,10 +101,28 @@ fn paths(native: Native, from: &Side, transfer: Hid) -> Result<Vec<String>> {
 }
 
 impl Dataset {
+    /// Writes all elements to a dataset of the same shape and type that the native connector has.
+    pub(super) fn write_home(&self, native: Native, dataset: Ptr, transfer: Hid) -> Result<()> {
+        if self.is_text() {
+            let all = texts::give(&self.read_texts(&Selection::All)?, Memory::default())?;
+            let written = native.write_all(dataset, &all, transfer);
+            // SAFETY: they were made above, and the native connector keeps none of them.
+            unsafe { texts::release(&all, Memory::default()) };
+            return written;
+        }
+        let mut all = vec![0; self.bytes()];
+        self.read(&Selection::All, &mut all)?;
+        native.write_all(dataset, &all, transfer)
+    }
+
     /// Copies all cells to a dataset of the same shape and type.
     fn copy_to(&self, copy: &Dataset) -> Result<()> {
         for region in self.regions()? {
             let selection = Selection::region(&region);
+            if self.is_text() {
+                copy.write_texts(&selection, self.read_texts(&selection)?)?;
+                continue;
+            }
             let cell = self.meta().fill.bytes().len();
             let mut cells = vec![0; region.num_cells() as usize * cell];
             self.read_cells(&selection, &mut cells)?;

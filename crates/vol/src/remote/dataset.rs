@@ -1,17 +1,20 @@
 //! A dataset whose cells are in an array of a store, or in a file that lies there.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use hyperslab::format::hdf5::FileArray;
 use hyperslab::{
-    Array, ArrayMeta, ArraySpec, CopyOptions, Result, Selection, Session, Shape, StorePolicy,
-    block_on, copy_array,
+    Array, ArrayMeta, ArraySpec, CopyOptions, Error, Result, Selection, Session, Shape,
+    StorePolicy, block_on, copy_array,
 };
 
 use serde_json::Value;
 
 use super::changed::Changed;
+use super::file::changes;
+use super::texts::Texts;
 
 /// Chunks that are written at a time.
 const CONCURRENT: usize = 16;
@@ -23,6 +26,10 @@ pub(crate) struct Dataset {
     described: FileArray,
     /// Cells of an element that is an array itself, in the dimensions after those of the dataset.
     inner: Vec<u64>,
+    /// It is put together from others, as they were after so many changes.
+    put_together: Option<u64>,
+    /// Its cells were brought into the hierarchy.
+    is_home: AtomicBool,
     state: Mutex<State>,
 }
 
@@ -32,7 +39,10 @@ pub(super) struct State {
     pub(super) meta: ArrayMeta,
     /// The array, once there is one.
     pub(super) array: Option<Array>,
+    /// Chunks that wait to be written. Those of a dataset of texts hold the numbers of texts.
     pub(super) changed: Changed,
+    /// Texts of chunks that wait to be written.
+    pub(super) texts: Texts,
 }
 
 impl Dataset {
@@ -40,6 +50,36 @@ impl Dataset {
     pub(crate) fn new(described: FileArray) -> Result<Self> {
         let meta = ArraySpec::like(&described.meta)?.build(&StorePolicy::CLOUD)?;
         Self::with(described, None, meta)
+    }
+
+    /// A dataset that is put together from others.
+    pub(crate) fn of_others(described: FileArray, array: Array) -> Result<Self> {
+        // Before their cells are looked at: what changes from now on is not in them.
+        let changes = changes();
+        let mut dataset = Self::of_array(described, array)?;
+        dataset.put_together = Some(changes);
+        Ok(dataset)
+    }
+
+    /// True if it is put together from others.
+    pub(crate) fn is_virtual(&self) -> bool {
+        self.put_together.is_some()
+    }
+
+    /// True if its elements are texts of any length.
+    pub(crate) fn is_text(&self) -> bool {
+        self.described.is_text()
+    }
+
+    /// False if it has to be looked up anew.
+    pub(crate) fn is_current(&self) -> bool {
+        let changed = self.put_together.is_some_and(|known| known != changes());
+        !changed && !self.is_home.load(Ordering::Relaxed)
+    }
+
+    /// Notes that its cells are in the hierarchy from now on.
+    pub(super) fn has_come_home(&self) {
+        self.is_home.store(true, Ordering::Relaxed);
     }
 
     /// A dataset whose cells are in an array.
@@ -51,13 +91,20 @@ impl Dataset {
     fn with(described: FileArray, array: Option<Array>, meta: ArrayMeta) -> Result<Self> {
         let rank = described.meta.shape.rank();
         let inner = described.meta.shape[rank - described.inner_dims()..].to_vec();
-        let changed = Changed::new(meta.grid()?, described.meta.fill.bytes());
+        let fill = described.meta.fill.bytes();
+        let changed = match described.is_text() {
+            true => Changed::new(meta.grid()?, &Texts::FILL),
+            false => Changed::new(meta.grid()?, fill),
+        };
         Ok(Dataset {
             inner,
+            put_together: None,
+            is_home: AtomicBool::new(false),
             state: Mutex::new(State {
                 meta,
                 array,
                 changed,
+                texts: Texts::new(fill),
             }),
             described,
         })
@@ -78,6 +125,17 @@ impl Dataset {
         self.read_cells(selection, out)?;
         self.described.swap(out);
         Ok(())
+    }
+
+    /// Turns cells into elements as the file has them.
+    pub(crate) fn swap(&self, cells: &mut [u8]) {
+        self.described.swap(cells);
+    }
+
+    /// The array that has all cells, if none wait to be written.
+    pub(crate) fn settled(&self) -> Option<Array> {
+        let state = self.lock();
+        state.array.clone().filter(|_| state.changed.is_empty())
     }
 
     pub(super) fn read_cells(&self, selection: &Selection, out: &mut [u8]) -> Result<()> {
@@ -106,6 +164,7 @@ impl Dataset {
     }
 
     pub(super) fn write_cells(&self, selection: &Selection, cells: &[u8]) -> Result<()> {
+        self.check_own()?;
         let mut state = self.lock();
         let array = state.array.clone();
         state.changed.write(selection, cells, |region| {
@@ -115,6 +174,16 @@ impl Dataset {
             let selection = Selection::region(region);
             block_on(array.read(&selection)).map(Some)
         })
+    }
+
+    /// An error unless its cells are its own.
+    pub(super) fn check_own(&self) -> Result<()> {
+        match self.is_virtual() {
+            true => Err(Error::invalid(
+                "a virtual dataset in a store can only be read; write to its sources",
+            )),
+            false => Ok(()),
+        }
     }
 
     /// The sides of an element that is an array itself.
@@ -129,7 +198,8 @@ impl Dataset {
 
     /// Bytes of chunks that wait to be written.
     pub(crate) fn waiting(&self) -> u64 {
-        self.lock().changed.bytes()
+        let state = self.lock();
+        state.changed.bytes() + state.texts.bytes()
     }
 
     /// Changes the shape of the dataset.
@@ -167,10 +237,17 @@ impl Dataset {
             return Ok(());
         }
         let boxes = state.changed.boxes()?;
+        let (is_text, texts) = (self.is_text(), &state.texts);
         block_on(async {
             let writes = boxes.into_iter().map(|(region, cells)| {
                 let array = array.clone();
-                async move { array.write(&Selection::region(&region), cells).await }
+                async move {
+                    let selection = Selection::region(&region);
+                    match is_text {
+                        true => array.write_strings(&selection, texts.of(&cells)).await,
+                        false => array.write(&selection, cells).await,
+                    }
+                }
             });
             stream::iter(writes)
                 .buffer_unordered(CONCURRENT)
@@ -178,6 +255,7 @@ impl Dataset {
                 .await
         })?;
         state.changed.clear();
+        state.texts.clear();
         Ok(())
     }
 

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ffi::c_int;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
@@ -10,7 +11,9 @@ use hyperslab::{Error, Noted, Result, Session, SkeletonState, block_on, objects_
 use serde_json::Value;
 
 use super::Dataset;
+use super::open::flush_all;
 use crate::abi::{Hid, Ptr, kind};
+use crate::config::Config;
 use crate::native::Native;
 
 /// A file in a store.
@@ -26,11 +29,14 @@ pub(crate) struct RemoteFile {
     writable: bool,
     /// The versions of the format that the program asked for.
     pub(crate) bounds: (c_int, c_int),
-    /// Bytes of changed chunks that are held before they are written.
-    write_cache: u64,
+    config: Arc<Config>,
     /// Holds what the native connector reads of a file that lies in a store as it is.
     _copy: Option<tempfile::NamedTempFile>,
     state: Mutex<State>,
+    /// How many objects of it the program has open, itself included.
+    objects: AtomicUsize,
+    /// What the native connector knows it by, once for each time that it is open.
+    handles: Mutex<Vec<usize>>,
 }
 
 /// What is known of a file.
@@ -50,6 +56,14 @@ pub(crate) struct State {
     may_have_rests: bool,
     /// It could not be written when it was to be closed.
     given_up: bool,
+}
+
+/// Changes of any file, counted.
+static CHANGES: AtomicU64 = AtomicU64::new(0);
+
+/// How many changes there were of any file so far.
+pub(super) fn changes() -> u64 {
+    CHANGES.load(Ordering::Relaxed)
 }
 
 impl State {
@@ -90,7 +104,7 @@ impl RemoteFile {
         session: &Session,
         writable: bool,
         bounds: (c_int, c_int),
-        write_cache: u64,
+        config: &Arc<Config>,
         copy: Option<tempfile::NamedTempFile>,
         state: State,
     ) -> Self {
@@ -101,10 +115,58 @@ impl RemoteFile {
             session: session.clone(),
             writable,
             bounds,
-            write_cache,
+            config: config.clone(),
             _copy: copy,
             state: Mutex::new(state),
+            objects: AtomicUsize::new(0),
+            handles: Mutex::new(Vec::new()),
         }
+    }
+
+    /// Another object of it is open.
+    pub(crate) fn one_more(&self) {
+        self.objects.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// An object of it is closed.
+    pub(crate) fn one_less(&self) {
+        self.objects.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// How many objects of it are open.
+    pub(crate) fn objects(&self) -> usize {
+        self.objects.load(Ordering::Relaxed)
+    }
+
+    /// It was opened once more, as this.
+    pub(crate) fn opened(&self, handle: Ptr) {
+        let mut handles = self.handles.lock().unwrap_or_else(PoisonError::into_inner);
+        handles.push(handle as usize);
+    }
+
+    /// What was opened as this is closed.
+    pub(crate) fn closed(&self, handle: Ptr) {
+        let mut handles = self.handles.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(at) = handles.iter().position(|other| *other == handle as usize) {
+            handles.swap_remove(at);
+        }
+    }
+
+    /// Writes everything that was changed, if the program has the file itself open.
+    pub(super) fn flush_open(&self, native: Native, transfer: Hid) -> Result<()> {
+        let handle = {
+            let handles = self.handles.lock().unwrap_or_else(PoisonError::into_inner);
+            handles.first().map(|handle| *handle as Ptr)
+        };
+        match handle {
+            Some(handle) => self.flush(native, handle, transfer),
+            None => Ok(()),
+        }
+    }
+
+    /// True if it may be changed.
+    pub(crate) fn is_writable(&self) -> bool {
+        self.writable
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -115,6 +177,11 @@ impl RemoteFile {
     /// What the program calls it, if the native connector calls it something else.
     pub(crate) fn shown_name(&self) -> Option<&str> {
         self.shown.as_deref()
+    }
+
+    /// What the program calls it.
+    pub(crate) fn program_name(&self) -> &str {
+        self.shown.as_deref().unwrap_or(&self.name)
     }
 
     /// True if it is an ordinary HDF5 file in a store.
@@ -144,7 +211,20 @@ impl RemoteFile {
 
     /// Notes that something was changed.
     pub(crate) fn touch(&self) {
+        CHANGES.fetch_add(1, Ordering::Relaxed);
         self.lock().touched = true;
+    }
+
+    /// Brings the cells of a dataset into the hierarchy, because they cannot be in an array.
+    pub(crate) fn bring_home(&self, native: Native, dataset: Ptr, transfer: Hid) -> Result<()> {
+        let Some(cells) = self.dataset(native, dataset, transfer)? else {
+            return Ok(());
+        };
+        cells.write_home(native, dataset, transfer)?;
+        let address = native.address(dataset, kind::DATASET, transfer)?;
+        cells.has_come_home();
+        self.lock().datasets.insert(address, None);
+        Ok(())
     }
 
     /// The cells of a dataset; `None` if they are in the hierarchy.
@@ -160,6 +240,13 @@ impl RemoteFile {
             return Ok(known.clone());
         }
         let opened = match state.arrays.get(&address) {
+            None if native.is_virtual(dataset, transfer)? => {
+                // It is put together anew whenever it is opened, since its sources may change.
+                drop(state);
+                return self
+                    .put_together(native, dataset, address, transfer)
+                    .map(Some);
+            }
             None => None,
             Some(path) => {
                 let described = native.describe(dataset, transfer)?;
@@ -172,6 +259,57 @@ impl RemoteFile {
         };
         state.datasets.insert(address, opened.clone());
         Ok(opened)
+    }
+
+    /// A dataset that is put together from others, which may be in other files.
+    fn put_together(
+        &self,
+        native: Native,
+        dataset: Ptr,
+        address: u64,
+        transfer: Hid,
+    ) -> Result<Arc<Dataset>> {
+        flush_all(native, transfer)?;
+        let file = native.file_of(dataset, kind::DATASET, transfer)?;
+        let image = Bytes::from(native.image(file, transfer)?);
+        let objects = block_on(objects_in(image))?;
+        let noted = objects.into_iter().find(|noted| noted.address == address);
+        let Some(Noted {
+            path,
+            object: Object::Dataset(described),
+            ..
+        }) = noted
+        else {
+            return Err(Error::data("a virtual dataset cannot be understood"));
+        };
+        let prefix = self.source_prefix(native, dataset, transfer)?;
+        let named = |name: &str| {
+            let prefixed = match prefix.is_empty() || name.starts_with('/') {
+                true => name.to_owned(),
+                false => format!("{}/{name}", prefix.trim_end_matches('/')),
+            };
+            self.config.names.named(self.program_name(), &prefixed)
+        };
+        let array = self
+            .session
+            .virtual_array(&self.url, &path, &described, named);
+        let array = block_on(array)?.ok_or_else(|| Error::internal("a dataset is not virtual"))?;
+        Ok(Arc::new(Dataset::of_others(*described, array)?))
+    }
+
+    /// What stands before the names of files with sources of a virtual dataset, as the environment or
+    /// the program has it.
+    fn source_prefix(&self, native: Native, dataset: Ptr, transfer: Hid) -> Result<String> {
+        let set = std::env::var("HDF5_VDS_PREFIX").unwrap_or_default();
+        let prefix = match set.is_empty() {
+            true => native.virtual_prefix(dataset, transfer)?,
+            false => set,
+        };
+        let folder = self
+            .program_name()
+            .rsplit_once('/')
+            .map_or(".", |(folder, _)| folder);
+        Ok(prefix.replace("${ORIGIN}", folder))
     }
 
     /// True if a dataset was made or opened before.
@@ -190,7 +328,7 @@ impl RemoteFile {
     ) -> Result<Option<Arc<Dataset>>> {
         let address = native.address(dataset, kind::DATASET, transfer)?;
         let described = native.describe(dataset, transfer)?;
-        let made = match described.filter(|array| array.is_plain()) {
+        let made = match described.filter(|array| array.is_plain() || array.is_text()) {
             Some(described) => Some(Arc::new(Dataset::new(described)?)),
             None => None,
         };
@@ -207,15 +345,20 @@ impl RemoteFile {
             let datasets = state.datasets.values().flatten();
             datasets.map(|dataset| dataset.waiting()).sum()
         };
-        match waiting > self.write_cache {
-            true => self.flush_from(native, dataset, transfer),
+        match waiting > self.config.write_cache {
+            true => self.flush_from(native, (dataset, kind::DATASET), transfer),
             false => Ok(()),
         }
     }
 
-    /// Writes everything that was changed, asked by a dataset.
-    pub(crate) fn flush_from(&self, native: Native, dataset: Ptr, transfer: Hid) -> Result<()> {
-        let file = native.file_of(dataset, kind::DATASET, transfer)?;
+    /// Writes everything that was changed, asked by an object of a kind.
+    pub(crate) fn flush_from(
+        &self,
+        native: Native,
+        (object, kind): (Ptr, c_int),
+        transfer: Hid,
+    ) -> Result<()> {
+        let file = native.file_of(object, kind, transfer)?;
         self.flush(native, file, transfer)
     }
 
@@ -235,8 +378,9 @@ impl RemoteFile {
             .filter(|(path, json)| state.nodes.get(*path) != Some(*json))
             .map(|(path, _)| path.clone())
             .collect();
-        let gone: Vec<String> = (state.arrays.values())
-            .filter(|path| !arrays.contains_key(*path))
+        // What was published and is not any more: removed, moved, or brought into the hierarchy.
+        let gone: BTreeSet<String> = (state.arrays.values().chain(state.nodes.keys()))
+            .filter(|path| !arrays.contains_key(*path) && !nodes.contains_key(*path))
             .cloned()
             .collect();
         let before = state.skeleton.clone();
@@ -265,13 +409,13 @@ impl RemoteFile {
                 continue;
             }
             match state.datasets.get(&noted.address) {
-                Some(Some(dataset)) => {
+                Some(Some(dataset)) if !dataset.is_virtual() => {
                     let url = below(&self.url, &noted.path);
                     let rests = state.may_have_rests;
                     dataset.flush(&self.session, &url, rests)?;
                     arrays.insert(noted.path.clone(), noted.address);
                 }
-                Some(None) => {}
+                Some(_) => {}
                 // Nobody has opened it: its cells are where they were.
                 None => {
                     if let Some(path) = state.arrays.get(&noted.address) {

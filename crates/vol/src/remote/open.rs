@@ -24,8 +24,6 @@ const NO_IMAGE: [u8; 8] = [0; 8];
 /// How a program makes or opens a file.
 pub(crate) struct Asked<'a> {
     pub(crate) native: Native,
-    /// The slot of the library: libraries share nothing.
-    pub(crate) slot: usize,
     pub(crate) name: &'a str,
     pub(crate) url: &'a str,
     pub(crate) flags: c_uint,
@@ -57,20 +55,37 @@ pub(crate) fn session(text: &str) -> Result<(Arc<Config>, Session)> {
     Ok((config, session))
 }
 
+/// Writes everything that was changed in the files that a library has open.
+pub(super) fn flush_all(native: Native, transfer: Hid) -> Result<()> {
+    let slot = native.library.slot();
+    let files: Vec<Arc<RemoteFile>> = {
+        let open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
+        let ours = open.iter().filter(|(other, _, _)| *other == slot);
+        ours.filter_map(|(_, _, file)| file.upgrade()).collect()
+    };
+    let mut files = files.iter();
+    files.try_for_each(|file| file.flush_open(native, transfer))
+}
+
 impl Asked<'_> {
     fn found(&self) -> Option<Arc<RemoteFile>> {
         let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
         open.retain(|(_, _, file)| file.strong_count() > 0);
         let mut same = open
             .iter()
-            .filter(|(slot, url, _)| *slot == self.slot && url == self.url);
+            .filter(|(slot, url, _)| *slot == self.slot() && url == self.url);
         same.find_map(|(_, _, file)| file.upgrade())
+    }
+
+    /// The slot of the library: libraries share nothing.
+    fn slot(&self) -> usize {
+        self.native.library.slot()
     }
 
     fn remember(&self, file: RemoteFile) -> Arc<RemoteFile> {
         let file = Arc::new(file);
         let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
-        open.push((self.slot, self.url.to_owned(), Arc::downgrade(&file)));
+        open.push((self.slot(), self.url.to_owned(), Arc::downgrade(&file)));
         file
     }
 
@@ -93,7 +108,7 @@ impl Asked<'_> {
             &session,
             true,
             self.native.bounds(self.access),
-            config.write_cache,
+            &config,
             None,
             State::fresh(),
         );
@@ -159,7 +174,7 @@ impl Asked<'_> {
         })?;
         let Some(kept) = kept else {
             return match published {
-                None => self.open_in_place(&session, writable),
+                None => self.open_in_place(&config, &session, writable),
                 Some(_) => Err(Error::invalid(format!(
                     "{} is a Zarr hierarchy that was never an HDF5 file",
                     self.url
@@ -174,7 +189,7 @@ impl Asked<'_> {
             &session,
             writable,
             self.native.bounds(self.access),
-            config.write_cache,
+            &config,
             None,
             State::kept(&kept.arrays, kept.state, nodes),
         );
@@ -204,7 +219,12 @@ impl Asked<'_> {
     }
 
     /// Opens an ordinary HDF5 file that lies in a store, for reading.
-    fn open_in_place(&self, session: &Session, writable: bool) -> Result<(Arc<RemoteFile>, Ptr)> {
+    fn open_in_place(
+        &self,
+        config: &Arc<Config>,
+        session: &Session,
+        writable: bool,
+    ) -> Result<(Arc<RemoteFile>, Ptr)> {
         let absent = |e: Error| match e.kind() {
             ErrorKind::NotFound => self.errno(2, "No such file or directory"),
             _ => e,
@@ -238,7 +258,7 @@ impl Asked<'_> {
             session,
             false,
             self.native.bounds(self.access),
-            0,
+            config,
             Some(copy),
             state,
         );
