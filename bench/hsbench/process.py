@@ -21,6 +21,7 @@ from .peers import ENVIRONMENT, OWN_PYTHON
 
 DRIVER = ROOT / "target" / "release" / "hyperslab-bench"
 COMMAND_LINE = ROOT / "target" / "release" / "hyperslab"
+CONNECTOR = ROOT / "target" / "release" / "libhyperslab_vol.so"
 BUCKET = "bench"
 
 
@@ -125,6 +126,20 @@ def build_driver() -> None:
 def build_command_line() -> None:
     """A release build of the command `hyperslab`."""
     cargo("build", "--release", "--quiet", "-p", "hyperslab-cli")
+
+
+def build_connector() -> None:
+    """A release build of the HDF5 connector."""
+    cargo("build", "--release", "--quiet", "-p", "hyperslab-vol")
+
+
+def connector_environment(plugins: Path, settings: str = "") -> dict[str, str]:
+    """What leads HDF5 programs to the connector, alone in a folder: libhdf5 looks at all that is there."""
+    plugins.mkdir(exist_ok=True)
+    link = plugins / CONNECTOR.name
+    if not link.exists():
+        link.symlink_to(CONNECTOR)
+    return {"HDF5_PLUGIN_PATH": str(plugins), "HDF5_VOL_CONNECTOR": f"hyperslab {settings}".strip()}
 
 
 def ours(environment: dict[str, str] | None = None) -> Worker:

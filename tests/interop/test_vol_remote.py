@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 
@@ -10,7 +11,7 @@ import numpy as np
 import pytest
 import zarr
 
-from conftest import Hyperslab
+from conftest import ROOT, Hyperslab
 from test_vol import EVERYTHING, plugins, run as run_locally  # noqa: F401
 
 
@@ -191,3 +192,376 @@ def test_names_are_mapped(run, tmp_path):
     assert said == ["plain.h5", "[1, 2] False"]
     with pytest.raises(AssertionError, match="there is no setting"):
         run(program, name, config="colour=red")
+
+
+def test_links_lead_to_other_files(run, tmp_path):
+    program = """
+        import h5py, sys
+        folder = sys.argv[1]
+        with h5py.File(f"{folder}/target.h5", "w") as file:
+            file["group/data"] = [1, 2, 3]
+            file["group"].attrs["x"] = 5
+        with h5py.File(f"{folder}/main.h5", "w") as file:
+            file["beside"] = h5py.ExternalLink("target.h5", "/group")
+            file["far"] = h5py.ExternalLink(f"{folder}/target.h5", "group/data")
+            file["nowhere"] = h5py.ExternalLink("absent.h5", "/")
+            file["soft"] = h5py.SoftLink("/beside/data")
+        with h5py.File(f"{folder}/main.h5", "r+") as file:
+            print(file["beside/data"][:], file["far"][:], file["soft"][:], file["beside"].attrs["x"])
+            print(file["beside"].file.filename == f"{folder}/target.h5", "nowhere" in file, list(file))
+            file["beside"].create_dataset("new", data=[7, 8])
+            file["far"][0] = 9
+            try:
+                file["nowhere"]
+            except KeyError:
+                print("KeyError")
+        with h5py.File(f"{folder}/target.h5") as file:
+            print(file["group/new"][:], file["group/data"][:])
+    """
+    (tmp_path / "native").mkdir()
+    native = run(program, tmp_path / "native", native=True)
+    assert run(program, "s3://data/links") == native
+    assert "[9 2 3]" in native
+
+
+def test_virtual_datasets_follow_their_sources(run, tmp_path):
+    program = """
+        import h5py, numpy as np, sys
+        folder = sys.argv[1]
+        for i in range(3):
+            with h5py.File(f"{folder}/source{i}.h5", "w") as file:
+                file.create_dataset("data", data=np.arange(4, dtype=">i4") + 10 * i, maxshape=(None,))
+        layout = h5py.VirtualLayout((4, 4), "i4")
+        for i in range(4):
+            layout[i] = h5py.VirtualSource(f"source{i}.h5", "data", (4,))
+        with h5py.File(f"{folder}/virtual.h5", "w") as file:
+            file.create_virtual_dataset("all", layout, fillvalue=-5)
+            own = file.create_dataset("own", data=np.arange(6.0), maxshape=(None,), chunks=(3,))
+            endless = h5py.VirtualLayout((6,), "f8", maxshape=(None,))
+            endless[: h5py.UNLIMITED] = h5py.VirtualSource(own)[: h5py.UNLIMITED]
+            file.create_virtual_dataset("endless", endless)
+            print(file["endless"][:], file["all"][1:, ::3])
+            own.resize((8,))
+            own[6:] = [70, 80]
+            print(file["endless"].shape, file["endless"][4:])
+        with h5py.File(f"{folder}/virtual.h5") as file:
+            print(file["all"][...], file["all"].is_virtual, file["endless"][::2])
+    """
+    (tmp_path / "native").mkdir()
+    native = run(program, tmp_path / "native", native=True)
+    assert run(program, "s3://data/virtual") == native
+
+
+def test_texts_are_strings_of_zarr(run, tmp_path):
+    program = """
+        import h5py, numpy as np, sys
+        with h5py.File(sys.argv[1], "w") as file:
+            texts = file.create_dataset("texts", (4, 3), h5py.string_dtype(), chunks=(2, 2), maxshape=(None, 3), fillvalue="none")
+            texts[1:3, 1] = ["a", "hé"]
+            texts.resize((5, 3))
+            texts[4] = ["x", "", "日本"]
+            file["scalar"] = "one"
+            odd = file.create_dataset("odd", (2,), h5py.string_dtype())
+            odd[0] = "fine"
+            odd[1] = b"\\xff\\xfe"
+        with h5py.File(sys.argv[1], "r+") as file:
+            file["texts"][0, 0] = "later"
+            file.copy("texts", "copied")
+        with h5py.File(sys.argv[1]) as file:
+            print(file["texts"][:].tolist(), file["texts"].fillvalue, file["scalar"][()], file["odd"][:].tolist())
+            print(file["texts"].asstr()[::2, 2], file["copied"][4:].tolist(), file["texts"].chunks)
+    """
+    native = run(program, tmp_path / "x.h5", native=True)
+    assert run(program, "s3://data/texts/x.h5") == native
+    Hyperslab().run("cp", "s3://data/texts/x.h5", tmp_path / "copy.zarr")
+    group = zarr.open_group(tmp_path / "copy.zarr", mode="r")
+    assert group["texts"][4].tolist() == ["x", "", "日本"]
+    assert group["texts"][0].tolist() == ["later", "none", "none"]
+    assert group["scalar"][()] == "one"
+
+
+ZARR = """
+    import numpy as np, os, sys, zarr
+    from obstore.store import S3Store
+    from zarr.storage import ObjectStore
+    env = os.environ
+    def group(mode):
+        store = S3Store(
+            "data", prefix=sys.argv[1], endpoint=env["AWS_ENDPOINT_URL"], access_key_id=env["AWS_ACCESS_KEY_ID"],
+            secret_access_key=env["AWS_SECRET_ACCESS_KEY"], region=env["AWS_REGION"], client_options={"allow_http": True},
+        )
+        # Who changes metadata must not start from the copy in the root, which may be old.
+        return zarr.open_group(ObjectStore(store), mode=mode, use_consolidated=None if mode == "r" else False)
+"""
+
+
+def test_what_zarr_made_is_a_file(run, tmp_path):
+    """zarr-python makes a hierarchy, h5py reads and changes it, zarr-python reads that."""
+    run(ZARR + """
+    root = group("w")
+    root.attrs["title"] = "made by zarr"
+    root.create_array("g/a", shape=(6, 8), chunks=(4, 4), dtype="f4", fill_value=2.5)[1:3] = 7
+    root["g/a"].attrs["unit"] = "m"
+    root.create_array("texts", shape=(2,), chunks=(2,), dtype=str)[:] = np.array(["x", "yy"], dtype=object)
+    """, "made.h5", native=True)
+    said = run("""
+        import h5py, sys
+        with h5py.File(sys.argv[1], "r+") as file:
+            print(sorted(file), file.attrs["title"], file["g/a"].attrs["unit"], file["g/a"][0:3, 0].tolist())
+            print(file["texts"][:].tolist(), file["g/a"].chunks, file["g/a"].dtype)
+            file["g/a"][0, 0] = -1
+            file["g/new"] = [1, 2, 3]
+            file["soft"] = h5py.SoftLink("/g/a")
+    """, "s3://data/made.h5").splitlines()
+    assert said == ["['g', 'texts'] made by zarr m [2.5, 7.0, 7.0]", "[b'x', b'yy'] (4, 4) float32"]
+    seen = run(ZARR + """
+    root = group("r")
+    print(root["g/a"][0, :2].tolist(), root["g/new"][:].tolist(), root["g/a"].attrs["unit"])
+    """, "made.h5", native=True)
+    assert seen.strip() == "[-1.0, 2.5] [1, 2, 3] m"
+
+
+def test_what_zarr_changed_is_seen(run, tmp_path):
+    """h5py makes a file, zarr-python changes it, h5py sees that and still has its links."""
+    run("""
+        import h5py, numpy as np, sys
+        with h5py.File(sys.argv[1], "w") as file:
+            file.create_dataset("a", data=np.arange(6), maxshape=(None,), chunks=(4,))
+            file["fixed"] = np.arange(4.0)
+            file["gone"] = [1]
+            file["soft"] = h5py.SoftLink("/a")
+            file["refs"] = np.array([file["a"].ref], dtype=h5py.ref_dtype)
+            file.attrs["kept"] = 1
+            file.attrs["old"] = "x"
+    """, "s3://data/changed-by-zarr.h5")
+    run(ZARR + """
+    root = group("r+")
+    a = root["a"]
+    a.resize((9,))
+    a[6:] = [60, 70, 80]
+    a.attrs["unit"] = "m"
+    root["fixed"].resize((6,))
+    del root["gone"]
+    del root.attrs["old"]
+    root.attrs["new"] = [1, 2]
+    root.create_array("made", shape=(2,), dtype="u1")[:] = [3, 4]
+    zarr.consolidate_metadata(root.store)
+    """, "changed-by-zarr.h5", native=True)
+    said = run("""
+        import h5py, sys
+        with h5py.File(sys.argv[1]) as file:
+            print(sorted(file), dict((k, file.attrs[k].tolist()) for k in file.attrs))
+            print(file["soft"][:].tolist(), file["a"].attrs["unit"], file["made"][:].tolist(), file["fixed"].shape)
+            print(file[file["refs"][0]].name)
+    """, "s3://data/changed-by-zarr.h5").splitlines()
+    assert said == [
+        "['a', 'fixed', 'made', 'refs', 'soft'] {'kept': 1, 'new': [1, 2]}",
+        "[0, 1, 2, 3, 4, 5, 60, 70, 80] m [3, 4] (6,)",
+        "/a",
+    ]
+
+
+def test_a_file_may_be_closed_before_what_is_in_it(run):
+    said = run("""
+        import h5py, numpy as np, sys
+        fid = h5py.h5f.create(sys.argv[1].encode())
+        space = h5py.h5s.create_simple((3,))
+        dataset = h5py.h5d.create(fid, b"late", h5py.h5t.STD_I32LE, space)
+        fid._close()
+        dataset.write(h5py.h5s.ALL, h5py.h5s.ALL, np.array([4, 5, 6], "i4"))
+        del dataset
+        print(h5py.File(sys.argv[1])["late"][:].tolist())
+    """, "s3://data/late.h5")
+    assert said.strip() == "[4, 5, 6]"
+
+
+def test_a_second_writer_is_told(run):
+    said = run("""
+        import h5py, os, subprocess, sys
+        with h5py.File(sys.argv[1], "w") as file:
+            file["a"] = [1]
+        first = h5py.File(sys.argv[1], "r+")
+        first["b"] = [2]
+        other = "import h5py, sys; h5py.File(sys.argv[1], 'r+').create_group('other')"
+        subprocess.run([sys.executable, "-c", other, sys.argv[1]], check=True)
+        try:
+            first.close()
+        except Exception as reason:
+            print("another program has changed" in str(reason))
+    """, "s3://data/two-writers.h5").splitlines()
+    assert said == ["True"]
+    assert run("import h5py, sys; print(sorted(h5py.File(sys.argv[1])))", "s3://data/two-writers.h5") == "['a', 'other']\n"
+
+
+def test_forks_and_threads(run, tmp_path):
+    said = run("""
+        import h5py, numpy as np, os, sys, threading
+        with h5py.File(sys.argv[1], "w") as file:
+            file.create_dataset("a", data=np.arange(10000).reshape(100, 100), chunks=(10, 100))
+        file = h5py.File(sys.argv[1])
+        assert file["a"][3, 4] == 304
+        child = os.fork()
+        if child == 0:
+            right = file["a"][50:60].sum() == np.arange(5000, 6000).sum()
+            os._exit(0 if right else 1)
+        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+        wrong = []
+        def read(k):
+            for i in range(k, 100, 8):
+                if not np.array_equal(file["a"][i], np.arange(100 * i, 100 * i + 100)):
+                    wrong.append(i)
+        threads = [threading.Thread(target=read, args=(k,)) for k in range(8)]
+        [t.start() for t in threads]
+        [t.join() for t in threads]
+        print(wrong)
+    """, "s3://data/forked.h5").splitlines()
+    assert said == ["0", "[]"]
+
+
+def test_a_thousand_opens_leave_nothing_behind(run):
+    said = run("""
+        import h5py, os, sys
+        def resident():
+            return int(open("/proc/self/statm").read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+        with h5py.File(sys.argv[1], "w") as file:
+            file["a"] = list(range(100))
+        seen = []
+        for i in range(1000):
+            with h5py.File(sys.argv[1]) as file:
+                file["a"][:10]
+            if i in (200, 999):
+                seen.append((resident(), len(os.listdir("/proc/self/fd"))))
+        (before, open_before), (after, open_after) = seen
+        print(after - before < 8 << 20, open_after <= open_before + 1, after - before, open_before, open_after)
+    """, "s3://data/often.h5")
+    assert said.startswith("True True"), said
+
+
+def test_reads_are_traced(run, tmp_path):
+    run("""
+        import h5py, numpy as np, sys
+        with h5py.File(sys.argv[1], "w") as file:
+            file.create_dataset("g/a", data=np.zeros((20, 30)), chunks=(5, 5))
+        with h5py.File(sys.argv[1]) as file:
+            for i in range(4):
+                file["g/a"][i : i + 2, 3:9]
+    """, "s3://data/traced.h5", config=f"trace={tmp_path / 'traces'}")
+    told = json.loads(Hyperslab().run("--json", "trace", "show", tmp_path / "traces"))
+    (array,) = told["arrays"]
+    assert array["url"] == "s3://data/traced.h5/g/a" and array["reads"] == 4
+    assert array["shapes"] == [{"shape": [2, 6], "reads": 4}] and array["bytes"] == 4 * 2 * 6 * 8
+    Hyperslab().run("trace", "merge", tmp_path / "traces", "-o", tmp_path / "all.trace")
+    again = json.loads(Hyperslab().run("--json", "trace", "show", tmp_path / "all.trace"))
+    assert again["arrays"] == told["arrays"]
+
+
+def test_local_files_can_be_read_by_the_engine(run, tmp_path):
+    with h5py.File(tmp_path / "local.h5", "w") as file:
+        file.create_dataset("packed", data=np.arange(1200).reshape(30, 40), chunks=(7, 9), compression="gzip")
+        file["plain"] = np.arange(50, dtype=">f4")
+        file["texts"] = ["a", "b"]
+        file["link"] = h5py.ExternalLink("local.h5", "/plain")
+    program = """
+        import h5py, sys
+        with h5py.File(sys.argv[1]) as file:
+            print(file["packed"][3:9:2, ::11].tolist(), file["plain"][45:].tolist(), file["texts"][:].tolist())
+            print(file["link"][:3].tolist(), file["packed"].id.get_num_chunks(), file.driver, file.filename)
+        with h5py.File(sys.argv[1], "r+") as file:
+            file["plain"][0] = 5
+            print(file["plain"][0])
+    """
+    shutil.copy(tmp_path / "local.h5", tmp_path / "native.h5")
+    native = run(program, tmp_path / "native.h5", native=True).replace("native.h5", "local.h5")
+    traces = tmp_path / "traces"
+    ours = run(program, tmp_path / "local.h5", config=f"accelerate=1;trace={traces}")
+    assert ours == native
+    told = json.loads(Hyperslab().run("--json", "trace", "show", traces))
+    assert {one["url"].rsplit("/", 1)[-1] for one in told["arrays"]} >= {"packed", "plain"}
+
+
+def test_the_command_line_knows_the_connector(run, tmp_path, plugins):  # noqa: F811
+    hyperslab = Hyperslab()
+    said = hyperslab.run("vol", "env", "root=s3://bucket/run", "phi=0").splitlines()
+    assert said[0].startswith("export HDF5_PLUGIN_PATH=")
+    assert said[1] == "export HDF5_VOL_CONNECTOR='hyperslab root=s3://bucket/run;phi=0'"
+    wrong = subprocess.run([hyperslab.program, "vol", "env", "colour=red"], capture_output=True, text=True)
+    assert wrong.returncode == 2 and "there is no setting" in wrong.stderr
+    surroundings = os.environ | {"HDF5_PLUGIN_PATH": str(hyperslab.program.parent), "HDF5_VOL_CONNECTOR": "hyperslab"}
+    surroundings["PATH"] = f"{os.path.dirname(os.sys.executable)}:{surroundings['PATH']}"
+    done = subprocess.run([hyperslab.program, "--json", "doctor"], capture_output=True, text=True, env=surroundings)
+    told = json.loads(done.stdout)
+    loads = [check for check in told["checks"] if "loads the connector" in json.dumps(check)]
+    assert told["healthy"] and len(loads) >= 2, done.stdout
+    # The command line's own libhdf5 is none that the connector serves, whatever the environment says.
+    np.save(tmp_path / "cells.npy", np.arange(6).reshape(2, 3))
+    for command in (["put", "cells.npy", "x.zarr/a"], ["cp", "x.zarr", "x.h5"]):
+        subprocess.run([hyperslab.program, *command], cwd=tmp_path, env=surroundings, check=True)
+    with h5py.File(tmp_path / "x.h5") as file:
+        assert file["a"][1, 2] == 5
+
+
+@pytest.fixture(scope="session")
+def c_program(tmp_path_factory):
+    """A program in C, with the libhdf5 that the build made."""
+    built = sorted(ROOT.glob("target/debug/build/hdf5-metno-src-*/out/include/hdf5.h"))
+    assert built, "libhdf5 was not built"
+    library = built[0].parents[1]
+    zlib = sorted(ROOT.glob("target/debug/build/libz-sys-*/out/lib/libz.a"))
+    program = tmp_path_factory.mktemp("c") / "program"
+    source = ROOT / "tests/interop/program.c"
+    # The plug-in finds the functions of a library that is part of the program by their names.
+    command = ["cc", "-o", program, source, f"-I{library}/include", "-rdynamic", f"{library}/lib/libhdf5.a"]
+    subprocess.run([*command, *(zlib[:1] or ["-lz"]), "-ldl", "-lm", "-lpthread"], check=True)
+    return program
+
+
+def test_a_program_in_c_runs_unchanged(c_program, run, plugins, tmp_path, monkeypatch):  # noqa: F811
+    native = subprocess.run([c_program, tmp_path / "x.h5"], capture_output=True, text=True, check=True).stdout
+    monkeypatch.setenv("HDF5_PLUGIN_PATH", str(plugins))
+    monkeypatch.setenv("HDF5_VOL_CONNECTOR", "hyperslab")
+    remote = subprocess.run([c_program, "s3://data/c/x.h5"], capture_output=True, text=True)
+    assert remote.returncode == 0, remote.stderr
+    assert remote.stdout == native
+    # And h5py reads what it wrote.
+    said = run("import h5py, sys; f = h5py.File(sys.argv[1]); print(f['table'].dtype, f['list'].attrs['answer'])", "s3://data/c/x.h5")
+    assert said.strip() == ">i2 42"
+
+
+def test_xarray_and_tensorstore_read_what_h5py_wrote(run):
+    run("""
+        import h5py, numpy as np, sys
+        with h5py.File(sys.argv[1], "w") as file:
+            file["time"] = np.arange(3.0)
+            data = file.create_dataset("temperature", data=np.arange(12, dtype="<f4").reshape(3, 4), chunks=(2, 4))
+            file["time"].make_scale("time")
+            data.dims[0].attach_scale(file["time"])
+            data.attrs["units"] = "K"
+    """, "s3://data/tools.zarr")
+    said = run(ZARR + """
+    import tensorstore, xarray
+    opened = xarray.open_zarr(group("r").store, consolidated=True)
+    print(opened["temperature"].dims[0], float(opened["temperature"].sel(time=2.0).sum()), opened["temperature"].attrs["units"])
+    spec = {"driver": "zarr3", "kvstore": {
+        "driver": "s3", "bucket": "data", "path": "tools.zarr/temperature/",
+        "endpoint": env["AWS_ENDPOINT_URL"], "aws_region": env["AWS_REGION"],
+    }}
+    print(tensorstore.open(spec).result().read().result().sum())
+    """, "tools.zarr", native=True).splitlines()
+    assert said == ["time 38.0 K", "66.0"]
+
+
+def test_netcdf_by_xarray_goes_there_and_back(run, tmp_path):
+    program = """
+        import numpy as np, sys, xarray
+        made = xarray.Dataset(
+            {"t": (("time", "x"), np.arange(12.0).reshape(3, 4), {"units": "K"}), "name": ("x", list("abcd"))},
+            {"time": np.array(["2020-01-01", "2020-01-02", "2020-01-05"], "M8[ns]"), "x": np.arange(4)},
+            {"title": "round trip"},
+        )
+        made.to_netcdf(sys.argv[1], engine="h5netcdf", encoding={"t": {"zlib": True, "chunksizes": (2, 2)}})
+        with xarray.open_dataset(sys.argv[1], engine="h5netcdf") as read:
+            print(read.load().identical(made), read["t"].encoding["chunksizes"], read.attrs)
+    """
+    native = run(program, tmp_path / "x.nc", native=True)
+    assert run(program, "x.nc", config="root=s3://data/netcdf") == native
+    assert native.startswith("True")

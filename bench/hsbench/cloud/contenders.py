@@ -20,6 +20,9 @@ FORCED = ("get", "range-merge", "range-fetch", "function", "function-whole", "pa
 READERS = ("tensorstore", "zarr-python-64", "zarr+zarrs-64")
 WRITERS = ("tiledb", "icechunk", "hsds", "parquet")
 PEERS = READERS + WRITERS
+# Those whose arrays are datasets of a file each.
+CONNECTOR = "h5py+connector"
+FILES = {CONNECTOR: ".h5/data", "h5py+s3fs": ".h5/data"}
 SECRET = "a-secret-of-the-benchmark"
 # Seconds that a peer may go on writing after it said that it is done.
 LONGEST_WRITE = 120.0
@@ -35,6 +38,9 @@ class Contender:
     own_format: bool = False
     # False: one session for all rounds, which refines its profile as it reads.
     new_session: bool = True
+    # Whose copy of an array it reads, if not its own, and what stands behind the array's name there.
+    copy_of: str | None = None
+    suffix: str = ""
     opened: list[str] = field(default_factory=list)
 
     @property
@@ -43,7 +49,8 @@ class Contender:
 
     def url(self, folder: str, array: str) -> str:
         """Where its copy of an array is: ours is the Zarr that most read."""
-        return f"s3://{BUCKET}/{folder}/{self.name if self.own_format else 'zarr'}/{array}"
+        whose = self.copy_of or (self.name if self.own_format else "zarr")
+        return f"s3://{BUCKET}/{folder}/{whose}/{array}{self.suffix}"
 
     def open(self, urls: list[str], data_type: str) -> None:
         """Opens arrays; ours in a new session, so that no shard index is left from before."""
@@ -79,15 +86,16 @@ class Field:
         self.report.versions |= worker.ask("versions")
         return contender
 
-    def add_peer(self, name: str) -> Contender | None:
+    def add_peer(self, name: str, environment: dict[str, str] | None = None) -> Contender | None:
         """A peer; one that does not start is noted and left out."""
-        worker = self.stack.enter_context(peer(name, self.sim.environment))
+        worker = self.stack.enter_context(peer(name, self.sim.environment | (environment or {})))
         try:
             self.report.versions |= worker.ask("versions")
         except Failed as reason:
             self.report.note(f"{name} does not start: {reason}")
             return None
-        contender = Contender(name, worker, own_format=name in WRITERS)
+        suffix = FILES.get(name, "")
+        contender = Contender(name, worker, own_format=name in WRITERS or bool(suffix), suffix=suffix)
         self.contenders[name] = contender
         return contender
 

@@ -19,6 +19,7 @@ MODULES = {
     "parquet": "hsbench.peers.parquet",
     "h5py": "hsbench.peers.hdf5_",
     "h5py+s3fs": "hsbench.peers.hdf5_",
+    "h5py+connector": "hsbench.peers.hdf5_",
     "netCDF4": "hsbench.peers.hdf5_",
     "PyTables": "hsbench.peers.hdf5_",
     "kerchunk": "hsbench.peers.hdf5_",

@@ -158,14 +158,10 @@ async fn draw(session: &Session, source: &str, path: &Path) -> Result<Plan> {
             nodes
         }
     };
-    let drawn = nodes.iter().map(|(path, node)| {
-        let drawn = match node {
-            Node::Group(group) => Drawn::Group(group.attributes().clone()),
-            Node::Array(array) => Drawn::Array(array.meta()),
-        };
-        (path.clone(), drawn)
-    });
-    let drawn: Vec<(String, Drawn)> = drawn.collect();
+    let drawn: Vec<(String, Drawn)> = nodes
+        .iter()
+        .map(|(path, node)| (path.clone(), drawn(node)))
+        .collect();
     let ending = path.extension().and_then(|ending| ending.to_str());
     let netcdf = matches!(ending, Some("nc" | "nc4"));
     let made = blocking(move || blueprint(&drawn, netcdf)).await?;
@@ -182,6 +178,14 @@ async fn draw(session: &Session, source: &str, path: &Path) -> Result<Plan> {
         skeleton: made.image,
         lost: made.lost,
     })
+}
+
+/// A node as an object of a file that is to be made.
+pub(crate) fn drawn(node: &Node) -> Drawn {
+    match node {
+        Node::Group(group) => Drawn::Group(group.attributes().clone()),
+        Node::Array(array) => Drawn::Array(array.meta()),
+    }
 }
 
 async fn begin(
@@ -387,7 +391,7 @@ fn note(journal: &Path, done: &HashSet<String>) -> Result<()> {
 }
 
 /// Runs what blocks on a thread of its own.
-async fn blocking<T: Send + 'static>(
+pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T> + Send + 'static,
 ) -> Result<T> {
     tokio::task::spawn_blocking(work)

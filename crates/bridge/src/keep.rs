@@ -41,8 +41,11 @@ pub async fn keep_skeleton(
         Some(kept) => kept.state,
         None => SkeletonState::default(),
     };
+    // By which it is noticed if somebody changes the hierarchy who knows nothing of skeletons.
+    let root = session.published(destination).await?;
+    let root = root.map(|(_, root)| root);
     session
-        .keep_skeleton(destination, image, arrays.collect(), None, &before)
+        .keep_skeleton(destination, image, arrays.collect(), root, &before)
         .await?;
     Ok(Some(kept))
 }

@@ -5,6 +5,8 @@
 
 mod export;
 mod keep;
+mod redraw;
 
 pub use export::{Export, Exported, export};
 pub use keep::{Kept, keep_skeleton};
+pub use redraw::{Redrawn, redraw};

@@ -20,6 +20,9 @@ use crate::scatter::Destination;
 use crate::tasks::on_core;
 use crate::{Error, Result};
 
+/// Units of so many bytes, which a core's cache does not hold, are scattered while they are decoded.
+const STEPWISE: usize = 2 << 20;
+
 thread_local! {
     /// The decoded unit and what the codecs need, kept by each thread that decodes.
     static BUFFERS: RefCell<(Landing, Vec<u8>, Scratch)> = RefCell::default();
@@ -219,6 +222,19 @@ fn decode_unit(
             return out.with_slice(place, want, |slice| decode(slice, scratch));
         }
         grow(cells, want)?;
+        if want >= STEPWISE
+            && chain.decodes_in_steps()
+            && out.has_few_pieces(&piece.part, &state.order)
+        {
+            let (mut placed, cell) = (0, state.cell);
+            return chain.decode_in_steps(input, &mut cells[..want], &mut |decoded| {
+                let whole = decoded.len() / cell * cell;
+                let new = &decoded[placed..whole];
+                out.scatter_bytes(placed as u64, new, &piece.part, &state.order)?;
+                placed = whole;
+                Ok(())
+            });
+        }
         decode(&mut cells[..want], scratch)?;
         out.scatter(&cells[..want], &piece.part, &state.order)
     })

@@ -265,9 +265,11 @@ impl Session {
         path: &str,
         array: &FileArray,
         named: impl Fn(&str) -> String,
-    ) -> Result<Option<Array>> {
-        let Some(Elsewhere::Virtual(mut entries)) = array.elsewhere() else {
-            return Ok(None);
+    ) -> Result<Array> {
+        let mut entries = match array.elsewhere() {
+            Some(Elsewhere::Virtual(entries)) => entries,
+            // One without sources is all fill values.
+            _ => Vec::new(),
         };
         for entry in entries.iter_mut().filter(|entry| entry.file != ".") {
             entry.file = named(&entry.file);
@@ -290,7 +292,7 @@ impl Session {
         let mut state = State::resolved(meta, path, Box::new(resolver), None)?;
         state.mosaic = Some(mosaic);
         let open = self.store(&location.root).await?;
-        Ok(Some(Array::with_state(self, open, &location, state, false)))
+        Ok(Array::with_state(self, open, &location, state, false))
     }
 
     /// The nodes directly below a group of a file, by name. Links that lead nowhere are left out, as

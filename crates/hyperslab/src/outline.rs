@@ -208,6 +208,17 @@ impl Session {
         }
     }
 
+    /// The state of an object that is kept beside the hierarchy at a URL; `None` if there is none, or the
+    /// store tells no states.
+    pub async fn etag_beside(&self, url: &str, name: &str) -> Result<Option<String>> {
+        let open = self.store(&self.locate(url)?.root).await?;
+        match open.store.head(&join(FOLDER, name)).await {
+            Ok(meta) => Ok(meta.etag),
+            Err(e) if e.is_not_found() => Ok(None),
+            Err(e) => Err(e),
+        }
+    }
+
     /// Keeps an object beside the hierarchy at a URL; returns its ETag.
     pub async fn write_beside(
         &self,

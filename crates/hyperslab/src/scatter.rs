@@ -174,6 +174,41 @@ impl Destination {
         done
     }
 
+    /// True if the cells of a part make so few strided copies that it is nothing to go through them
+    /// again and again.
+    pub(crate) fn has_few_pieces(&self, part: &Part, order: &CellOrder) -> bool {
+        const FEW: usize = 64;
+        part.copies(order, &self.target).take(FEW + 1).count() <= FEW
+    }
+
+    /// Copies the selected cells in some bytes of a decoded chunk to their places. `start` is their
+    /// offset in the chunk; they begin and end between cells.
+    pub(crate) fn scatter_bytes(
+        &self,
+        start: u64,
+        bytes: &[u8],
+        part: &Part,
+        order: &CellOrder,
+    ) -> Result<()> {
+        let access = self.access()?;
+        let within = start..start + bytes.len() as u64;
+        let mut inside = true;
+        for copy in part.copies(order, &self.target) {
+            clip(&copy, self.cell as u64, &within, |run, place| {
+                for k in 0..run.count {
+                    let from = (run.start + k * run.step - start) as usize;
+                    let piece = bytes.get(from..from + place.len);
+                    let to = place.at + k as usize * place.step;
+                    inside &= piece.is_some_and(|piece| access.put(to, piece));
+                }
+            });
+        }
+        match inside {
+            true => Ok(()),
+            false => Err(outside()),
+        }
+    }
+
     /// Puts cells that come in the order of `placements` to their places.
     pub(crate) fn place(&self, cells: &[u8], placements: &[Placement]) -> Result<()> {
         let access = self.access()?;

@@ -70,14 +70,10 @@ pub fn blueprint(objects: &[(String, Drawn)], netcdf: bool) -> Result<Skeleton> 
         lost: Vec::new(),
     };
     for (path, object) in objects {
-        let done = match object {
-            Drawn::Group(attributes) => group(&file, path, attributes),
-            Drawn::Array(meta) => {
-                made.outside.push(format!("/{path}"));
-                dataset(&file, path, meta)
-            }
-        };
-        done.map_err(|e| e.context(format!("/{path}")))?;
+        draw(&file, path, object).map_err(|e| e.context(format!("/{path}")))?;
+        if let Drawn::Array(_) = object {
+            made.outside.push(format!("/{path}"));
+        }
     }
     let arrays = objects.iter().filter_map(|(path, object)| match object {
         Drawn::Array(meta) => Some((path.as_str(), &**meta)),
@@ -87,6 +83,19 @@ pub fn blueprint(objects: &[(String, Drawn)], netcdf: bool) -> Result<Skeleton> 
     dimensions(&file, objects, &arrays, netcdf, &mut made)?;
     made.image = image(&file)?;
     Ok(made)
+}
+
+/// Makes an object of a file.
+pub(crate) fn draw(file: &Id, path: &str, object: &Drawn) -> Result<()> {
+    match object {
+        Drawn::Group(attributes) => group(file, path, attributes),
+        Drawn::Array(meta) => dataset(file, path, meta),
+    }
+}
+
+/// True of the attributes by which datasets and their scales know each other.
+pub(crate) fn is_of_scales(name: &str) -> bool {
+    OF_SCALES.contains(&name)
 }
 
 fn group(file: &Id, path: &str, attributes: &Map<String, Value>) -> Result<()> {
@@ -121,7 +130,7 @@ fn dataset(file: &Id, path: &str, meta: &ArrayMeta) -> Result<()> {
     let is_scale = meta.attributes.get("CLASS").and_then(Value::as_str) == Some("DIMENSION_SCALE");
     for (name, value) in &meta.attributes {
         let of_scale = is_scale && matches!(name.as_str(), "CLASS" | "NAME");
-        if !of_scale && !OF_SCALES.contains(&name.as_str()) {
+        if !of_scale && !is_of_scales(name) {
             json::write_attribute(&made, name, value)?;
         }
     }

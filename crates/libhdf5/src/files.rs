@@ -4,8 +4,8 @@ use std::ffi::c_void;
 use std::path::Path;
 
 use hdf5_metno_sys::h5f::{
-    H5F_ACC_RDONLY, H5F_ACC_TRUNC, H5F_LIBVER_V18, H5F_LIBVER_V114, H5F_SCOPE_LOCAL, H5Fcreate,
-    H5Fflush, H5Fget_create_plist, H5Fget_file_image, H5Fopen,
+    H5F_ACC_RDONLY, H5F_ACC_RDWR, H5F_ACC_TRUNC, H5F_LIBVER_V18, H5F_LIBVER_V114, H5F_SCOPE_LOCAL,
+    H5Fcreate, H5Fflush, H5Fget_create_plist, H5Fget_file_image, H5Fopen,
 };
 use hdf5_metno_sys::h5g::H5Gget_create_plist;
 use hdf5_metno_sys::h5i::hid_t;
@@ -24,9 +24,18 @@ const GROWTH: usize = 1 << 20;
 
 /// Opens a skeleton.
 pub(crate) fn open_image(image: &mut [u8]) -> Result<Id> {
+    open_in_memory(image, H5F_ACC_RDONLY)
+}
+
+/// Opens a copy of a skeleton, to change it.
+pub(crate) fn open_image_to_change(image: &mut [u8]) -> Result<Id> {
+    open_in_memory(image, H5F_ACC_RDWR)
+}
+
+fn open_in_memory(image: &mut [u8], flags: u32) -> Result<Id> {
     // SAFETY: the image is copied by the call that is given it.
     unsafe {
-        let access = Id::new(H5Pcreate(*H5P_CLS_FILE_ACCESS), "make properties")?;
+        let access = access()?;
         check(
             H5Pset_fapl_core(access.get(), GROWTH, 0),
             "keep a file in memory",
@@ -37,7 +46,7 @@ pub(crate) fn open_image(image: &mut [u8]) -> Result<Id> {
             "take a file in memory",
         )?;
         let name = c_name("skeleton.h5")?;
-        let file = H5Fopen(name.as_ptr(), H5F_ACC_RDONLY, access.get());
+        let file = H5Fopen(name.as_ptr(), flags, access.get());
         Id::new(file, "open the skeleton")
     }
 }

@@ -1,6 +1,7 @@
 //! Identifiers that are closed when they go out of scope, and errors with the library's words.
 
 use std::ffi::{CStr, CString, c_uint, c_void};
+use std::sync::Once;
 
 use hdf5_metno_sys::h5::{H5open, herr_t, hsize_t};
 use hdf5_metno_sys::h5d::H5Dopen2;
@@ -44,6 +45,8 @@ impl Drop for Id {
 
 /// Starts the library once, and keeps it from printing its errors.
 pub(crate) fn start() -> Result<()> {
+    static STARTED: Once = Once::new();
+    STARTED.call_once(open_without_connectors);
     // SAFETY: may be called any number of times.
     check(unsafe { H5open() }, "start")?;
     // Plug-ins that the environment names are linked to another libhdf5, and would fail in ours.
@@ -55,6 +58,24 @@ pub(crate) fn start() -> Result<()> {
         unsafe { H5Eset_auto2(H5E_DEFAULT, None, std::ptr::null_mut()) },
         "be quiet",
     )
+}
+
+/// Starts the library with its own connector, whatever the environment names: a program that writes
+/// through our connector may have us write a file too, and ours is no connector for this library.
+fn open_without_connectors() {
+    const NAME: &str = "HDF5_VOL_CONNECTOR";
+    let named = std::env::var_os(NAME);
+    // SAFETY: a variable that is there gets another value, and its old one again: that replaces one
+    // pointer, which whoever reads it at the same time sees either way.
+    unsafe {
+        if named.is_some() {
+            std::env::set_var(NAME, "native");
+        }
+        H5open();
+        if let Some(named) = named {
+            std::env::set_var(NAME, named);
+        }
+    }
 }
 
 /// Turns a status into a result.

@@ -18,6 +18,7 @@ mod handle;
 mod json;
 mod links;
 mod properties;
+mod redraw;
 mod references;
 mod scales;
 mod skeleton;
@@ -25,4 +26,5 @@ mod types;
 
 pub use blueprint::{Drawn, blueprint};
 pub use fill::{Changes, Layout, Output, Rechunk};
+pub use redraw::{Redraw, redraw};
 pub use skeleton::{Skeleton, skeleton};

@@ -64,6 +64,7 @@ functions! {
     fn H5Pset_libver_bounds(Hid, c_int, c_int) -> Herr;
     fn H5Pget_vol_info(Hid, *mut Ptr) -> Herr;
     fn H5Pget_layout(Hid) -> c_int;
+    fn H5Pget_copy_object(Hid, *mut c_uint) -> Herr;
     fn H5Pget_chunk(Hid, c_int, *mut u64) -> c_int;
     fn H5Pget_fill_value(Hid, Hid, Ptr) -> Herr;
     fn H5Pget_fill_time(Hid, *mut c_int) -> Herr;

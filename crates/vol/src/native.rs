@@ -10,7 +10,7 @@ use hyperslab::{Error, FillValue, Result};
 use crate::abi::{
     Class, FileImage, FileSpecific, FileSpecificArgs, Herr, Hid, LinkExists, LinkGet, LinkGetArgs,
     LinkInfo, LinkValue, Location, ObjectGetInfo, ObjectInfo, Opaque, Optional, Ptr, Single, Value,
-    dataset_get, kind,
+    dataset_get, dataset_specific, kind,
 };
 use crate::library::Library;
 use crate::space::{ALL, Space};
@@ -327,6 +327,26 @@ impl Native {
         self.id(id, "open a file that a link leads to")
     }
 
+    /// Whether a file is open for reading only, or for writing too (`H5F_ACC_*`).
+    pub(crate) fn intent(&self, file: Ptr, transfer: Hid) -> Result<c_uint> {
+        /// `H5VL_FILE_GET_INTENT`.
+        const OP: c_int = 4;
+        let mut flags: c_uint = 0;
+        let mut args = Single {
+            op: OP,
+            value: Value {
+                pointer: (&raw mut flags).cast(),
+            },
+        };
+        // SAFETY: the file is one of the native connector's; the answer goes into `flags`.
+        let status = unsafe {
+            let asked = (&raw mut args).cast::<Opaque>();
+            (self.class.file.get)(file, asked, transfer, ptr::null_mut())
+        };
+        check(status, "tell how a file was opened")?;
+        Ok(flags)
+    }
+
     /// How a file was opened.
     fn file_access(&self, file: Ptr, transfer: Hid) -> Result<Id> {
         /// `H5VL_FILE_GET_FAPL`.
@@ -399,6 +419,20 @@ impl Native {
             if status < 0 { -1 } else { args.value.id }
         };
         self.id(id, "describe a dataset")
+    }
+
+    /// Gives a dataset of the hierarchy another shape.
+    pub(crate) fn resize(&self, dataset: Ptr, dims: &[u64], transfer: Hid) -> Result<()> {
+        let mut args = Single {
+            op: dataset_specific::SET_EXTENT,
+            value: Value {
+                pointer: dims.as_ptr().cast_mut().cast(),
+            },
+        };
+        // SAFETY: the dataset is one of the native connector's, and has as many dimensions.
+        let status =
+            unsafe { (self.class.dataset.specific)(dataset, &mut args, transfer, ptr::null_mut()) };
+        check(status, "resize a dataset")
     }
 
     /// True if a dataset is put together from others.

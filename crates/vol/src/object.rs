@@ -17,6 +17,8 @@ pub(crate) struct Object {
     pub(crate) under: Ptr,
     /// The file that it is in, if that is in a store.
     pub(crate) file: Option<Arc<RemoteFile>>,
+    /// It counts as one that a program has open.
+    is_counted: bool,
     /// Its cells, if it is a dataset whose cells are in a store; looked up when they are needed.
     dataset: Mutex<Option<Option<Arc<Dataset>>>>,
 }
@@ -27,15 +29,25 @@ type Cells<'a> = (&'a Arc<RemoteFile>, Arc<Dataset>);
 impl Object {
     /// Hands an object of the native connector's to libhdf5 as ours; null stays null.
     pub(crate) fn wrap(under: Ptr, file: Option<Arc<RemoteFile>>) -> Ptr {
+        Object::made(under, file, true)
+    }
+
+    /// The same for an object that libhdf5 makes for itself.
+    pub(crate) fn wrap_uncounted(under: Ptr, file: Option<Arc<RemoteFile>>) -> Ptr {
+        Object::made(under, file, false)
+    }
+
+    fn made(under: Ptr, file: Option<Arc<RemoteFile>>, is_counted: bool) -> Ptr {
         match under.is_null() {
             true => ptr::null_mut(),
             false => {
-                if let Some(file) = &file {
+                if let Some(file) = file.as_ref().filter(|_| is_counted) {
                     file.one_more();
                 }
                 let object = Object {
                     under,
                     file,
+                    is_counted,
                     dataset: Mutex::new(None),
                 };
                 Box::into_raw(Box::new(object)).cast()
@@ -90,7 +102,7 @@ impl Object {
 
 impl Drop for Object {
     fn drop(&mut self) {
-        if let Some(file) = &self.file {
+        if let Some(file) = self.file.as_ref().filter(|_| self.is_counted) {
             file.one_less();
         }
     }

@@ -7,7 +7,7 @@ use std::cell::RefCell;
 
 use hyperslab_index::{Error, Result};
 use libdeflater::{CompressionLvl, Compressor, DecompressionError, Decompressor};
-use zstd::zstd_safe::{self, CParameter, DCtx};
+use zstd::zstd_safe::{self, CParameter, DCtx, DParameter, InBuffer, OutBuffer, ResetDirective};
 
 use super::filter::too_large;
 
@@ -16,6 +16,8 @@ struct Contexts {
     inflate: Decompressor,
     zstd: zstd_safe::CCtx<'static>,
     unzstd: DCtx<'static>,
+    /// For decoding in steps.
+    stepwise: Option<DCtx<'static>>,
 }
 
 thread_local! {
@@ -24,6 +26,7 @@ thread_local! {
         inflate: Decompressor::new(),
         zstd: zstd_safe::CCtx::create(),
         unzstd: DCtx::create(),
+        stepwise: None,
     });
 }
 
@@ -104,6 +107,56 @@ pub(super) fn unzstd(data: &[u8], out: &mut [u8]) -> Result<usize> {
         .map_err(|code| Error::data(format!("zstd: {}", zstd_safe::get_error_name(code))))
 }
 
+/// Bytes of a zstd frame that are decoded at a time: what comes of them stays in a core's cache.
+const STEP: usize = 96 << 10;
+
+/// Decodes into the front of `out` and returns how many bytes it wrote. From time to time `done` is
+/// called with all that is there so far.
+pub(super) fn unzstd_in_steps(
+    data: &[u8],
+    out: &mut [u8],
+    done: &mut dyn FnMut(&[u8]) -> Result<()>,
+) -> Result<usize> {
+    let fail = |code| Error::data(format!("zstd: {}", zstd_safe::get_error_name(code)));
+    CONTEXTS.with_borrow_mut(|c| {
+        let context = c.stepwise.get_or_insert_with(DCtx::create);
+        context.reset(ResetDirective::SessionOnly).map_err(fail)?;
+        // Matches are looked up in `out` itself, so nothing is copied on the way.
+        context
+            .set_parameter(DParameter::StableOutBuffer(true))
+            .map_err(fail)?;
+        let (mut read, mut written) = (0, 0);
+        loop {
+            let end = data.len().min(read + STEP);
+            let mut input = InBuffer::around(&data[..end]);
+            input.set_pos(read);
+            let mut output = OutBuffer::around_pos(&mut *out, written);
+            let more = context
+                .decompress_stream(&mut output, &mut input)
+                .map_err(fail)?;
+            let before = (read, written);
+            (read, written) = (input.pos(), output.pos());
+            done(&out[..written])?;
+            if more == 0 {
+                break;
+            }
+            if (read, written) == before {
+                return Err(match written < out.len() {
+                    true => Error::data("zstd: the data end too early"),
+                    false => too_large("zstd", written + 1, out.len()),
+                });
+            }
+        }
+        // There may be more frames; few writers make any.
+        if read < data.len() {
+            let rest = c.unzstd.decompress(&mut out[written..], &data[read..]);
+            written += rest.map_err(fail)?;
+            done(&out[..written])?;
+        }
+        Ok(written)
+    })
+}
+
 /// The decoded size that a zstd frame states, if it does.
 pub(super) fn zstd_len(data: &[u8]) -> Option<usize> {
     zstd_safe::get_frame_content_size(data)
@@ -158,4 +211,66 @@ fn inflate_error(name: &str, e: DecompressionError, limit: usize) -> Error {
 
 fn no_room(name: &str) -> Error {
     Error::internal(format!("{name} needs more room than it said"))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Bytes of which some repeat and some do not.
+    fn some_bytes(len: usize, seed: u64) -> Vec<u8> {
+        let mut state = seed | 1;
+        let mut next = || {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            (state >> 33) as u8
+        };
+        (0..len)
+            .map(|i| {
+                if i / 1000 % 3 == 0 {
+                    (i / 7) as u8
+                } else {
+                    next()
+                }
+            })
+            .collect()
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(40))]
+
+        #[test]
+        fn zstd_decodes_in_steps_as_at_once(
+            len in 0..700_000_usize,
+            seed in any::<u64>(),
+            frames in 1..3_usize,
+            cut in any::<prop::sample::Index>(),
+        ) {
+            let data = some_bytes(len, seed);
+            let encoded = zstd(&data, 1, seed % 2 == 0).unwrap().repeat(frames);
+            let whole = data.repeat(frames);
+            let mut out = vec![0; whole.len()];
+            let mut seen = 0;
+            let written = unzstd_in_steps(&encoded, &mut out, &mut |so_far| {
+                assert!(so_far.len() >= seen && so_far == &whole[..so_far.len()]);
+                seen = so_far.len();
+                Ok(())
+            });
+            prop_assert_eq!((written.unwrap(), seen), (whole.len(), whole.len()));
+            prop_assert!(out == whole);
+            // Cut short, or with too little room, it is an error, and the next one is not spoiled.
+            let end = cut.index(encoded.len());
+            if frames == 1 {
+                prop_assert!(unzstd_in_steps(&encoded[..end], &mut out, &mut |_| Ok(())).is_err());
+            }
+            if !whole.is_empty() {
+                let less = whole.len() - 1;
+                prop_assert!(unzstd_in_steps(&encoded, &mut out[..less], &mut |_| Ok(())).is_err());
+            }
+            prop_assert_eq!(unzstd_in_steps(&encoded, &mut out, &mut |_| Ok(())).unwrap(), whole.len());
+        }
+    }
 }

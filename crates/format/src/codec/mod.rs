@@ -405,6 +405,27 @@ impl CodecChain {
         Ok(each.collect())
     }
 
+    /// True if [`CodecChain::decode_in_steps`] can decode.
+    pub fn decodes_in_steps(&self) -> bool {
+        let plain = matches!(&self.packing, Packing::Cells(Swap::None)) && self.fixes.0.is_empty();
+        plain && matches!(&self.filters[..], [Filter::Zstd { .. }])
+    }
+
+    /// Decodes cells like [`CodecChain::decode`], and tells from time to time how many bytes are there:
+    /// `done` is called with all of them. Only for chains that [`CodecChain::decodes_in_steps`].
+    pub fn decode_in_steps(
+        &self,
+        encoded: &[u8],
+        out: &mut [u8],
+        done: &mut dyn FnMut(&[u8]) -> Result<()>,
+    ) -> Result<()> {
+        let want = out.len();
+        match compress::unzstd_in_steps(encoded, out, done)? {
+            got if got == want => Ok(()),
+            got => Err(wrong_size(got, want)),
+        }
+    }
+
     /// Undoes the filters when the size of the result is known exactly.
     fn undo_filters(&self, encoded: &[u8], out: &mut [u8], scratch: &mut Scratch) -> Result<()> {
         let want = out.len();

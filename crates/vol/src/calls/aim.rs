@@ -130,7 +130,7 @@ impl Aim {
     ) -> Result<()> {
         // SAFETY: the caller says so.
         let object = unsafe { Object::of(self.object) };
-        let Some(file) = &object.file else {
+        let Some(file) = object.file.as_ref().filter(|file| !file.is_local()) else {
             return Ok(());
         };
         let below = Below {

@@ -30,25 +30,74 @@ pub(crate) const fn class<const S: usize>() -> FileClass {
 /// What asks for the access properties of a file (`H5VL_FILE_GET_FAPL`).
 const FILE_ACCESS: c_int = 1;
 
-/// The name of a file, the URL that it leads to, and the settings; `None` if it is a local one.
+/// A name of a file: where it leads to, if that is a store, and the settings.
+struct Named {
+    name: String,
+    url: Option<String>,
+    settings: String,
+}
+
+/// What a name says; `None` if it is no text, which names of files in stores are.
 ///
 /// # Safety
 /// `name` ends with a zero, and the list is open.
+unsafe fn named(native: Native, name: *const c_char, access: Hid) -> Result<Option<Named>> {
+    // SAFETY: the caller says so.
+    let Ok(name) = unsafe { CStr::from_ptr(name) }.to_str() else {
+        return Ok(None);
+    };
+    let settings = native.config(access);
+    let folder = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("/"));
+    let (config, _) = session(&settings)?;
+    Ok(Some(Named {
+        name: name.to_owned(),
+        url: config.names.url(name, &folder),
+        settings,
+    }))
+}
+
+/// The name of a file, the URL that it leads to, and the settings; `None` if it is a local one.
+///
+/// # Safety
+/// As for [`named`].
 unsafe fn remote(
     native: Native,
     name: *const c_char,
     access: Hid,
 ) -> Result<Option<(String, String, String)>> {
     // SAFETY: the caller says so.
-    let Ok(name) = unsafe { CStr::from_ptr(name) }.to_str() else {
-        // URLs are texts; local names may be anything.
+    let named = unsafe { named(native, name, access) }?;
+    Ok(named.and_then(|named| Some((named.name, named.url?, named.settings))))
+}
+
+/// The file that the engine reads the cells of, if a local one is to be read by it.
+///
+/// # Safety
+/// As for [`named`]; `opened` is the native connector's.
+unsafe fn accelerated(
+    native: Native,
+    (name, flags, access, transfer): (*const c_char, c_uint, Hid, Hid),
+    opened: Ptr,
+) -> Result<Option<Arc<RemoteFile>>> {
+    // SAFETY: the caller says so.
+    let Some(named) = unsafe { named(native, name, access) }? else {
         return Ok(None);
     };
-    let settings = native.config(access);
-    let folder = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("/"));
-    let (config, _) = session(&settings)?;
-    let url = config.names.url(name, &folder);
-    Ok(url.map(|url| (name.to_owned(), url, settings)))
+    let Some(path) = std::path::absolute(&named.name)
+        .ok()
+        .filter(|path| path.is_file())
+    else {
+        return Ok(None);
+    };
+    let asked = Asked {
+        native,
+        name: &named.name,
+        url: &path.to_string_lossy(),
+        flags,
+        access,
+        transfer,
+    };
+    asked.accelerated(opened, &named.settings)
 }
 
 /// An object for a file in a store that was made or opened.
@@ -117,8 +166,16 @@ unsafe extern "C" fn open<const S: usize>(
             Ok(None) => {
                 let call = native.file.open;
                 // SAFETY: the arguments are the caller's.
-                let opened = unsafe { call(name, flags, access, transfer, req) };
-                Object::wrap(opened, None)
+                unsafe {
+                    let opened = call(name, flags, access, transfer, req);
+                    if opened.is_null() {
+                        return opened;
+                    }
+                    // A file that the engine cannot read is read by the native connector.
+                    let asked = (name, flags, access, transfer);
+                    let file = accelerated(native, asked, opened).unwrap_or(None);
+                    Object::wrap(opened, file)
+                }
             }
         }
     })
@@ -142,7 +199,7 @@ unsafe extern "C" fn get<const S: usize>(
             let status = (native.file.get)(under(file), args, transfer, req);
             if status >= 0
                 && (*args).op == FILE_ACCESS
-                && let Some(remote) = file_of(file)
+                && let Some(remote) = file_of(file).filter(|remote| !remote.is_local())
             {
                 native.restore((*args.cast::<Single>()).value.id, remote.bounds);
             }

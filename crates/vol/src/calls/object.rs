@@ -1,13 +1,16 @@
 //! Objects of any class.
 
-use std::ffi::{CStr, c_char, c_int};
+use std::ffi::{CStr, c_char, c_int, c_uint};
+use std::sync::Arc;
+
+use hyperslab::{Error, Result};
 
 use super::aim::{Aim, Last};
 use crate::abi::{DONE, Herr, Hid, Location, ObjectClass, Opaque, Optional, Ptr, Req};
 use crate::guard::{done, guarded, told};
-use crate::native::Below;
+use crate::native::{Below, Native};
 use crate::object::{Object, file_of, touch, under};
-use crate::remote::{Side, copy_cells};
+use crate::remote::{RemoteFile, Side, copy_cells};
 
 pub(crate) const fn class<const S: usize>() -> ObjectClass {
     ObjectClass {
@@ -54,6 +57,9 @@ unsafe extern "C" fn copy<const S: usize>(
         let call = native.object.copy;
         // SAFETY: as in `open`.
         unsafe {
+            if let Err(e) = check_copy(native, file_of(source), copying) {
+                return done::<S>(Err(e));
+            }
             let status = call(
                 under(source),
                 from,
@@ -96,6 +102,24 @@ unsafe extern "C" fn copy<const S: usize>(
             done::<S>(copy_cells(native, &from, &to, transfer))
         }
     })
+}
+
+/// An error if objects would be copied whose cells cannot be found afterwards.
+fn check_copy(native: Native, source: Option<Arc<RemoteFile>>, copying: Hid) -> Result<()> {
+    /// What references lead to is copied too (`H5O_COPY_EXPAND_REFERENCE_FLAG`).
+    const REFERENCES: c_uint = 8;
+    let mut flags = 0;
+    if copying > 0 {
+        // SAFETY: the list is open.
+        unsafe { (native.library.api.H5Pget_copy_object)(copying, &mut flags) };
+    }
+    match source.is_some_and(|file| !file.is_in_place()) && flags & REFERENCES != 0 {
+        true => Err(Error::invalid(
+            "objects in a store are not copied along with references that lead to them",
+        )
+        .with_hint("copy those objects too, without expanding references")),
+        false => Ok(()),
+    }
 }
 
 // The file of an object is asked for here too. It is the native connector's own that is wanted.

@@ -8,7 +8,7 @@ use std::ffi::{c_int, c_void};
 use std::ptr;
 use std::sync::Arc;
 
-use crate::abi::{DONE, Herr, Hid, Ptr, WrapClass};
+use crate::abi::{DONE, Herr, Hid, Ptr, WrapClass, kind};
 use crate::native::Native;
 use crate::object::{Object, file_of, under};
 use crate::remote::RemoteFile;
@@ -58,7 +58,7 @@ unsafe extern "C" fn get_wrap_ctx(object: *const c_void, context: *mut Ptr) -> H
     DONE
 }
 
-unsafe extern "C" fn wrap_object(object: Ptr, _kind: c_int, context: Ptr) -> Ptr {
+unsafe extern "C" fn wrap_object(object: Ptr, object_kind: c_int, context: Ptr) -> Ptr {
     if context.is_null() || context == nothing() {
         return Object::wrap(object, None);
     }
@@ -68,7 +68,11 @@ unsafe extern "C" fn wrap_object(object: Ptr, _kind: c_int, context: Ptr) -> Ptr
         Arc::increment_strong_count(context);
         Arc::from_raw(context)
     };
-    Object::wrap(object, Some(file))
+    match object_kind {
+        // A file that is open has one of these for itself, until the last of its objects is closed.
+        kind::FILE => Object::wrap_uncounted(object, Some(file)),
+        _ => Object::wrap(object, Some(file)),
+    }
 }
 
 unsafe extern "C" fn unwrap_object(object: Ptr) -> Ptr {

@@ -25,6 +25,12 @@ impl Changed {
         }
     }
 
+    /// Takes all changes out.
+    pub(crate) fn taken(&mut self) -> Self {
+        let empty = Changed::new(self.grid.clone(), &self.fill);
+        std::mem::replace(self, empty)
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.chunks.is_empty()
     }
@@ -85,6 +91,30 @@ impl Changed {
             if let Some(chunk) = self.chunks.get(part.chunk()) {
                 out_of(&part, &target, self.fill.len(), chunk, cells)?;
             }
+        }
+        Ok(())
+    }
+
+    /// Reads cells chunk by chunk: those that were changed, and what `load` has of others; `None` is what
+    /// nobody has written.
+    pub(crate) fn read_through(
+        &self,
+        selection: &Selection,
+        cells: &mut [u8],
+        mut load: impl FnMut(&Region) -> Result<Option<Vec<u8>>>,
+    ) -> Result<()> {
+        let target = packed(selection, self.grid.array_shape());
+        for part in self.grid.parts(selection)? {
+            let loaded;
+            let chunk = match self.chunks.get(part.chunk()) {
+                Some(chunk) => chunk,
+                None => {
+                    let region = self.grid.chunk_region(part.chunk());
+                    loaded = self.made(&region, load(&region)?.as_deref())?;
+                    &loaded
+                }
+            };
+            out_of(&part, &target, self.fill.len(), chunk, cells)?;
         }
         Ok(())
     }
@@ -160,6 +190,24 @@ fn cut(region: &Region, inside: &Region, cells: &[u8], cell: usize) -> Result<Ve
     let mut out = vec![0; inside.num_cells() as usize * cell];
     for part in grid.parts(&selection)? {
         out_of(&part, &target, cell, cells, &mut out)?;
+    }
+    Ok(out)
+}
+
+/// The cells of `region`: those of `inside`, which lies in it, and the fill value.
+pub(super) fn pasted(
+    region: &Region,
+    inside: &Region,
+    cells: &[u8],
+    fill: &[u8],
+) -> Result<Vec<u8>> {
+    let shape = region.to_shape();
+    let grid = ChunkGrid::new(&shape, &shape)?;
+    let selection = Selection::region(&inside.relative_to(region.start())?);
+    let target = packed(&selection, &shape);
+    let mut out = fill.repeat(region.num_cells() as usize);
+    for part in grid.parts(&selection)? {
+        into(&part, &target, fill.len(), &mut out, cells)?;
     }
     Ok(out)
 }

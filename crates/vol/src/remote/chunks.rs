@@ -15,7 +15,7 @@ impl Dataset {
         let state = self.lock();
         let mut objects = BTreeMap::new();
         if let Some(array) = &state.array {
-            objects.extend(block_on(array.chunk_objects())?);
+            objects.extend(state.inside(block_on(array.chunk_objects())?));
         }
         objects.extend(state.changed.sizes());
         let units = state.meta.grid()?;

@@ -6,13 +6,13 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use hyperslab::format::hdf5::FileArray;
 use hyperslab::{
-    Array, ArrayMeta, ArraySpec, CopyOptions, Error, Result, Selection, Session, Shape,
+    Array, ArrayMeta, ArraySpec, CopyOptions, Error, Region, Result, Selection, Session, Shape,
     StorePolicy, block_on, copy_array,
 };
 
 use serde_json::Value;
 
-use super::changed::Changed;
+use super::changed::{Changed, pasted};
 use super::file::changes;
 use super::texts::Texts;
 
@@ -43,6 +43,51 @@ pub(super) struct State {
     pub(super) changed: Changed,
     /// Texts of chunks that wait to be written.
     pub(super) texts: Texts,
+    /// If the shape was changed since the array was written: the cells of the array within this one are
+    /// still there, and no others.
+    pub(super) kept: Option<Shape>,
+}
+
+impl State {
+    /// The part of a box whose cells are in the array.
+    pub(super) fn stored_part(&self, region: &Region) -> Option<Region> {
+        match &self.kept {
+            Some(kept) => region.intersect(&Region::whole(kept)),
+            None => Some(region.clone()),
+        }
+    }
+
+    /// True if all cells of a selection that nobody changed are in the array.
+    pub(super) fn has_all(&self, selection: &Selection) -> bool {
+        let Some(kept) = &self.kept else {
+            return true;
+        };
+        let around = selection.bounding(&self.meta.shape);
+        around.is_none_or(|around| Region::whole(kept).contains(&around))
+    }
+
+    /// The chunks, of those that are stored, that the dataset still has.
+    pub(super) fn inside(&self, stored: Vec<(Vec<u64>, u64)>) -> Vec<(Vec<u64>, u64)> {
+        let Some(kept) = &self.kept else {
+            return stored;
+        };
+        let unit = &self.meta.chunk_shape;
+        let begins = |index: &[u64]| {
+            let mut dims = index.iter().zip(unit.iter()).zip(kept.iter());
+            dims.all(|((at, side), most)| at * side < *most)
+        };
+        let mut stored = stored;
+        stored.retain(|(index, _)| begins(index));
+        stored
+    }
+
+    /// A selection as the array understands it, whose shape may be another one.
+    pub(super) fn explicit(&self, selection: &Selection) -> Selection {
+        match (selection, &self.kept) {
+            (Selection::All, Some(_)) => Selection::region(&Region::whole(&self.meta.shape)),
+            _ => selection.clone(),
+        }
+    }
 }
 
 impl Dataset {
@@ -105,6 +150,7 @@ impl Dataset {
                 array,
                 changed,
                 texts: Texts::new(fill),
+                kept: None,
             }),
             described,
         })
@@ -135,7 +181,8 @@ impl Dataset {
     /// The array that has all cells, if none wait to be written.
     pub(crate) fn settled(&self) -> Option<Array> {
         let state = self.lock();
-        state.array.clone().filter(|_| state.changed.is_empty())
+        let settled = state.changed.is_empty() && state.kept.is_none();
+        state.array.clone().filter(|_| settled)
     }
 
     pub(super) fn read_cells(&self, selection: &Selection, out: &mut [u8]) -> Result<()> {
@@ -146,15 +193,33 @@ impl Dataset {
             array => array.clone(),
         };
         match array {
-            Some(array) if state.changed.is_empty() => {
-                // Others may read at the same time.
-                drop(state);
-                return array.read_into(selection, out);
+            Some(_) if !state.has_all(selection) => {
+                let load = |region: &Region| self.load(&state, region);
+                return state.changed.read_through(selection, out, load);
             }
-            Some(array) => array.read_into(selection, out)?,
+            Some(array) => {
+                let explicit = state.explicit(selection);
+                if state.changed.is_empty() {
+                    // Others may read at the same time.
+                    drop(state);
+                    return array.read_into(&explicit, out);
+                }
+                array.read_into(&explicit, out)?;
+            }
             None => fill(out, self.described.meta.fill.bytes()),
         }
         state.changed.overlay(selection, out)
+    }
+
+    /// The cells of a box that are in the array, with the fill value where others are; `None` if there
+    /// are none.
+    fn load(&self, state: &State, region: &Region) -> Result<Option<Vec<u8>>> {
+        let (Some(array), Some(inside)) = (&state.array, state.stored_part(region)) else {
+            return Ok(None);
+        };
+        let cells = block_on(array.read(&Selection::region(&inside)))?;
+        let fill = self.described.meta.fill.bytes();
+        pasted(region, &inside, &cells, fill).map(Some)
     }
 
     /// Changes elements, which are as the file has them, packed; they are written later.
@@ -166,14 +231,10 @@ impl Dataset {
     pub(super) fn write_cells(&self, selection: &Selection, cells: &[u8]) -> Result<()> {
         self.check_own()?;
         let mut state = self.lock();
-        let array = state.array.clone();
-        state.changed.write(selection, cells, |region| {
-            let Some(array) = &array else {
-                return Ok(None);
-            };
-            let selection = Selection::region(region);
-            block_on(array.read(&selection)).map(Some)
-        })
+        let mut changed = state.changed.taken();
+        let written = changed.write(selection, cells, |region| self.load(&state, region));
+        state.changed = changed;
+        written
     }
 
     /// An error unless its cells are its own.
@@ -210,10 +271,13 @@ impl Dataset {
         let mut meta = state.meta.clone();
         meta.shape = Shape::new(sides.iter().copied())?;
         let grid = meta.grid()?;
-        if let Some(array) = &state.array {
-            block_on(array.resize(&sides))?;
-        }
         state.changed.resize(grid)?;
+        // The array follows with the next flush; what is cut off now is gone even if it grows again.
+        if state.array.is_some() {
+            let before = state.kept.as_ref().unwrap_or(&state.meta.shape);
+            let least = before.iter().zip(meta.shape.iter());
+            state.kept = Some(Shape::new(least.map(|(a, b)| *a.min(b)))?);
+        }
         state.meta = meta;
         Ok(())
     }
@@ -233,6 +297,17 @@ impl Dataset {
             })?,
         };
         state.array = Some(array.clone());
+        if let Some(kept) = &state.kept {
+            block_on(async {
+                for shape in [kept, &state.meta.shape] {
+                    if array.shape() != *shape {
+                        array.resize(shape).await?;
+                    }
+                }
+                Ok::<_, Error>(())
+            })?;
+            state.kept = None;
+        }
         if state.changed.is_empty() {
             return Ok(());
         }
@@ -275,7 +350,7 @@ impl Dataset {
         let Some(array) = &state.array else {
             return Ok((waiting, false));
         };
-        let chunks = block_on(array.chunk_objects())?;
+        let chunks = state.inside(block_on(array.chunk_objects())?);
         let bytes: u64 = chunks.iter().map(|(_, bytes)| bytes).sum();
         let all = state.meta.grid()?.num_chunks();
         Ok((bytes + waiting, chunks.len() as u64 >= all))

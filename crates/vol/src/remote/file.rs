@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use hyperslab::format::hdf5::Object;
-use hyperslab::{Error, Noted, Result, Session, SkeletonState, block_on, objects_in};
+use hyperslab::{Error, Noted, Result, Session, Shape, SkeletonState, block_on, objects_in};
 use serde_json::Value;
 
 use super::Dataset;
@@ -30,13 +30,23 @@ pub(crate) struct RemoteFile {
     /// The versions of the format that the program asked for.
     pub(crate) bounds: (c_int, c_int),
     config: Arc<Config>,
-    /// Holds what the native connector reads of a file that lies in a store as it is.
-    _copy: Option<tempfile::NamedTempFile>,
+    place: FilePlace,
     state: Mutex<State>,
     /// How many objects of it the program has open, itself included.
     objects: AtomicUsize,
     /// What the native connector knows it by, once for each time that it is open.
     handles: Mutex<Vec<usize>>,
+}
+
+/// What a file is.
+#[derive(Debug)]
+pub(crate) enum FilePlace {
+    /// A hierarchy of arrays, with a skeleton.
+    Hierarchy,
+    /// An ordinary HDF5 file in a store; the native connector reads a copy without its cells.
+    Object(#[allow(dead_code)] tempfile::NamedTempFile), // removed when it is dropped
+    /// An ordinary HDF5 file on local disk.
+    Local,
 }
 
 /// What is known of a file.
@@ -50,6 +60,8 @@ pub(crate) struct State {
     /// Metadata of nodes as it was written.
     nodes: BTreeMap<String, Value>,
     skeleton: SkeletonState,
+    /// Which datasets the engine can read has not been looked at yet.
+    unseen: bool,
     /// Something was changed since it was written.
     touched: bool,
     /// There may be objects where new arrays go.
@@ -71,6 +83,14 @@ impl State {
     pub(crate) fn fresh() -> Self {
         State {
             touched: true,
+            ..State::default()
+        }
+    }
+
+    /// A file on local disk, of which nothing is known yet.
+    pub(crate) fn unseen() -> Self {
+        State {
+            unseen: true,
             ..State::default()
         }
     }
@@ -105,7 +125,7 @@ impl RemoteFile {
         writable: bool,
         bounds: (c_int, c_int),
         config: &Arc<Config>,
-        copy: Option<tempfile::NamedTempFile>,
+        place: FilePlace,
         state: State,
     ) -> Self {
         RemoteFile {
@@ -116,7 +136,7 @@ impl RemoteFile {
             writable,
             bounds,
             config: config.clone(),
-            _copy: copy,
+            place,
             state: Mutex::new(state),
             objects: AtomicUsize::new(0),
             handles: Mutex::new(Vec::new()),
@@ -150,6 +170,8 @@ impl RemoteFile {
         if let Some(at) = handles.iter().position(|other| *other == handle as usize) {
             handles.swap_remove(at);
         }
+        // Nobody tells when the process ends.
+        self.session.flush_trace();
     }
 
     /// Writes everything that was changed, if the program has the file itself open.
@@ -184,9 +206,14 @@ impl RemoteFile {
         self.shown.as_deref().unwrap_or(&self.name)
     }
 
-    /// True if it is an ordinary HDF5 file in a store.
+    /// True if it is an ordinary HDF5 file.
     pub(crate) fn is_in_place(&self) -> bool {
-        self._copy.is_some()
+        !matches!(self.place, FilePlace::Hierarchy)
+    }
+
+    /// True if it is a file on local disk, of which only cells are read by the engine.
+    pub(crate) fn is_local(&self) -> bool {
+        matches!(self.place, FilePlace::Local)
     }
 
     /// True if it could not be written when it was to be closed.
@@ -239,8 +266,15 @@ impl RemoteFile {
         if let Some(known) = state.datasets.get(&address) {
             return Ok(known.clone());
         }
+        if state.unseen {
+            state.unseen = false;
+            // A file that our own parser does not read is the native connector's.
+            if let Ok(Some(outline)) = block_on(self.session.outline(&self.url)) {
+                state.arrays = by_address(&outline.plain);
+            }
+        }
         let opened = match state.arrays.get(&address) {
-            None if native.is_virtual(dataset, transfer)? => {
+            None if !self.is_local() && native.is_virtual(dataset, transfer)? => {
                 // It is put together anew whenever it is opened, since its sources may change.
                 drop(state);
                 return self
@@ -249,11 +283,20 @@ impl RemoteFile {
             }
             None => None,
             Some(path) => {
-                let described = native.describe(dataset, transfer)?;
-                let described = described.ok_or_else(|| {
-                    Error::data(format!("{path} has cells in an array and in the hierarchy"))
-                })?;
+                let both =
+                    || Error::data(format!("{path} has cells in an array and in the hierarchy"));
+                let mut described = native.describe(dataset, transfer)?.ok_or_else(both)?;
                 let array = block_on(self.session.open_array(&below(&self.url, path)))?;
+                if array.shape() != described.meta.shape && !self.is_in_place() {
+                    // Somebody else changed it, or a writer was killed: what Zarr says wins.
+                    let (shape, inner) = (array.shape(), described.inner_dims());
+                    let outer = shape.rank().saturating_sub(inner);
+                    let resized = native.resize(dataset, &shape[..outer], transfer);
+                    described = native.describe(dataset, transfer)?.ok_or_else(both)?;
+                    if resized.is_err() || shape != described.meta.shape {
+                        return Err(changed_shape(path, &shape, &described.meta.shape));
+                    }
+                }
                 Some(Arc::new(Dataset::of_array(described, array)?))
             }
         };
@@ -290,10 +333,8 @@ impl RemoteFile {
             };
             self.config.names.named(self.program_name(), &prefixed)
         };
-        let array = self
-            .session
-            .virtual_array(&self.url, &path, &described, named);
-        let array = block_on(array)?.ok_or_else(|| Error::internal("a dataset is not virtual"))?;
+        let array = self.session.virtual_array(&self.url, &path, &described, named);
+        let array = block_on(array)?;
         Ok(Arc::new(Dataset::of_others(*described, array)?))
     }
 
@@ -332,9 +373,12 @@ impl RemoteFile {
             Some(described) => Some(Arc::new(Dataset::new(described)?)),
             None => None,
         };
+        let is_virtual = made.is_none() && native.is_virtual(dataset, transfer)?;
         let mut state = self.lock();
         state.touched = true;
-        state.datasets.insert(address, made.clone());
+        if !is_virtual {
+            state.datasets.insert(address, made.clone());
+        }
         Ok(made)
     }
 
@@ -369,6 +413,8 @@ impl RemoteFile {
         if !self.writable || !state.touched {
             return Ok(());
         }
+        // Before anything is written over what another program wrote.
+        block_on(self.session.check_skeleton(&self.url, &state.skeleton))?;
         let image = Bytes::from(native.image(file, transfer)?);
         let objects = block_on(objects_in(image.clone()))?;
         let arrays = self.write_cells(&mut state, &objects)?;
@@ -454,6 +500,15 @@ impl RemoteFile {
         }
         nodes
     }
+}
+
+fn changed_shape(path: &str, array: &Shape, dataset: &Shape) -> Error {
+    Error::conflict(format!(
+        "the array {path} has the shape {array}, and the dataset {dataset}"
+    ))
+    .with_hint(
+        "another program changed it; consolidate the metadata of the hierarchy and open it again",
+    )
 }
 
 /// The URL of a path below a URL, which may have options behind it.

@@ -3,21 +3,25 @@
 //! Every open of a file in a process leads to one [`RemoteFile`], as every open of its hierarchy leads
 //! to one file of the native connector's.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ffi::{CString, c_uint};
 use std::ptr;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use hyperslab::{Error, ErrorKind, Node, Result, Session, block_on};
+use hyperslab::{Error, ErrorKind, Node, Result, Session, Skeleton, block_on};
+use hyperslab_bridge::redraw;
+use serde_json::Value;
 
-use super::file::{RemoteFile, State};
+use super::file::{FilePlace, RemoteFile, State};
 use crate::abi::{Hid, Ptr};
 use crate::config::Config;
 use crate::native::Native;
 
 /// Flags of files (`H5F_ACC_*`).
 const WRITE: c_uint = 1;
+const TRUNCATE: c_uint = 2;
 const EXCLUSIVE: c_uint = 4;
+const CREATE: c_uint = 16;
 /// What stands in for the content of a file that is open already: it is never looked at.
 const NO_IMAGE: [u8; 8] = [0; 8];
 
@@ -109,7 +113,7 @@ impl Asked<'_> {
             true,
             self.native.bounds(self.access),
             &config,
-            None,
+            FilePlace::Hierarchy,
             State::fresh(),
         );
         Ok((self.remember(file), opened))
@@ -172,16 +176,19 @@ impl Asked<'_> {
         let (kept, published) = block_on(async {
             futures::try_join!(session.skeleton(self.url), session.published(self.url))
         })?;
-        let Some(kept) = kept else {
-            return match published {
-                None => self.open_in_place(&config, &session, writable),
-                Some(_) => Err(Error::invalid(format!(
-                    "{} is a Zarr hierarchy that was never an HDF5 file",
-                    self.url
-                ))),
-            };
+        let (image, arrays, state) = match (kept, &published) {
+            (None, None) => return self.open_in_place(&config, &session, writable),
+            (Some(kept), published) if is_current(&kept, published.as_ref()) => {
+                (kept.image, kept.arrays, kept.state)
+            }
+            // Somebody made or changed it who knows nothing of skeletons.
+            (kept, _) => {
+                let redrawn = block_on(redraw(&session, self.url, kept.as_ref()))?;
+                let state = kept.map(|kept| kept.state).unwrap_or_default();
+                (redrawn.image, redrawn.arrays, state)
+            }
         };
-        let access = self.native.in_memory(self.access, Some(&kept.image))?;
+        let access = self.native.in_memory(self.access, Some(&image))?;
         let opened = self.native_open(self.name, access.get())?;
         let nodes = published.map(|(nodes, _)| nodes).unwrap_or_default();
         let file = RemoteFile::new(
@@ -190,10 +197,35 @@ impl Asked<'_> {
             writable,
             self.native.bounds(self.access),
             &config,
-            None,
-            State::kept(&kept.arrays, kept.state, nodes),
+            FilePlace::Hierarchy,
+            State::kept(&arrays, state, nodes),
         );
         Ok((self.remember(file), opened))
+    }
+
+    /// A local file that the native connector has opened for reading, and whose cells the engine reads;
+    /// `None` if nobody asked for that, or somebody writes to it.
+    pub(crate) fn accelerated(&self, opened: Ptr, config: &str) -> Result<Option<Arc<RemoteFile>>> {
+        let (config, session) = session(config)?;
+        let writes = WRITE | EXCLUSIVE | TRUNCATE | CREATE;
+        let asked = config.accelerate && self.flags & writes == 0;
+        if !asked || self.native.intent(opened, self.transfer)? & WRITE != 0 {
+            return Ok(None);
+        }
+        if let Some(file) = self.found() {
+            return Ok(Some(file));
+        }
+        session.claim(self.url)?;
+        let file = RemoteFile::new(
+            (self.url, self.name, None),
+            &session,
+            false,
+            self.native.bounds(self.access),
+            &config,
+            FilePlace::Local,
+            State::unseen(),
+        );
+        Ok(Some(self.remember(file)))
     }
 
     /// Whether there is a file that can be opened.
@@ -259,7 +291,7 @@ impl Asked<'_> {
             false,
             self.native.bounds(self.access),
             config,
-            Some(copy),
+            FilePlace::Object(copy),
             state,
         );
         Ok((self.remember(file), opened))
@@ -271,6 +303,15 @@ impl Asked<'_> {
             "unable to open file: name = '{}', errno = {number}, error message = '{text}'",
             self.name
         ))
+    }
+}
+
+/// Whether a skeleton says what the metadata of its hierarchy says.
+fn is_current(kept: &Skeleton, published: Option<&(BTreeMap<String, Value>, String)>) -> bool {
+    match (&kept.root, published) {
+        (Some(root), Some((_, now))) => root == now,
+        // Nothing is known of what it was, or there is nothing.
+        _ => true,
     }
 }
 

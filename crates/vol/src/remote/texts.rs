@@ -4,9 +4,11 @@
 //! beside them, so that chunks are changed and put together as those of any other dataset.
 
 use bytes::Bytes;
-use hyperslab::{Error, Result, Selection, block_on};
+use hyperslab::{Error, Region, Result, Selection, block_on};
 
 use super::Dataset;
+use super::changed::pasted;
+use super::dataset::State;
 
 /// Bytes of the number of a text.
 const NUMBER: usize = 8;
@@ -78,13 +80,16 @@ impl Dataset {
     pub(crate) fn read_texts(&self, selection: &Selection) -> Result<Vec<Bytes>> {
         let state = self.lock();
         let cells = selection.num_cells(&state.meta.shape) as usize;
+        if state.array.is_some() && !state.has_all(selection) {
+            return self.read_texts_through(&state, selection, cells);
+        }
         let stored = match &state.array {
             // Nothing of the array would be seen.
             Some(_) if !state.changed.is_empty() && state.changed.covers(selection)? => None,
             array => array.clone(),
         };
         let mut texts = match stored {
-            Some(array) => block_on(array.read_strings(selection))?,
+            Some(array) => block_on(array.read_strings(&state.explicit(selection)))?,
             None => vec![state.texts.get(0).cloned().unwrap_or_default(); cells],
         };
         if texts.len() != cells {
@@ -102,19 +107,59 @@ impl Dataset {
         Ok(texts)
     }
 
+    /// Reads texts chunk by chunk, because the array has not the shape of the dataset.
+    fn read_texts_through(
+        &self,
+        state: &State,
+        selection: &Selection,
+        cells: usize,
+    ) -> Result<Vec<Bytes>> {
+        // Texts of the array have numbers of their own, from this one on.
+        const STORED: u64 = 1 << 63;
+        let mut stored: Vec<Bytes> = Vec::new();
+        let mut seen = vec![0; cells * NUMBER];
+        state.changed.read_through(selection, &mut seen, |region| {
+            load(state, region, |texts| {
+                let first = STORED + stored.len() as u64;
+                let numbers = (first..first + texts.len() as u64).flat_map(u64::to_le_bytes);
+                let numbers = numbers.collect();
+                stored.extend(texts);
+                numbers
+            })
+        })?;
+        let text = |number: u64| match number.checked_sub(STORED) {
+            Some(at) => stored.get(at as usize),
+            None => state.texts.get(number),
+        };
+        let texts = numbers(&seen).map(|number| text(number).cloned().unwrap_or_default());
+        Ok(texts.collect())
+    }
+
     /// Changes texts; they are written later.
     pub(crate) fn write_texts(&self, selection: &Selection, texts: Vec<Bytes>) -> Result<()> {
         self.check_own()?;
         let mut state = self.lock();
-        let state = &mut *state;
-        let (array, kept) = (state.array.clone(), &mut state.texts);
+        let mut changed = state.changed.taken();
+        let mut kept = std::mem::replace(&mut state.texts, Texts::new(&[]));
         let cells = kept.keep(texts);
-        state.changed.write(selection, &cells, |region| {
-            let Some(array) = &array else {
-                return Ok(None);
-            };
-            let stored = block_on(array.read_strings(&Selection::region(region)))?;
-            Ok(Some(kept.keep(stored)))
-        })
+        let written = changed.write(selection, &cells, |region| {
+            load(&state, region, |texts| kept.keep(texts))
+        });
+        (state.changed, state.texts) = (changed, kept);
+        written
     }
+}
+
+/// The numbers of the texts of a box that are in the array, which `keep` gives them, with that of the
+/// fill value where others are; `None` if there are none.
+fn load(
+    state: &State,
+    region: &Region,
+    keep: impl FnOnce(Vec<Bytes>) -> Vec<u8>,
+) -> Result<Option<Vec<u8>>> {
+    let (Some(array), Some(inside)) = (&state.array, state.stored_part(region)) else {
+        return Ok(None);
+    };
+    let texts = block_on(array.read_strings(&Selection::region(&inside)))?;
+    pasted(region, &inside, &keep(texts), &Texts::FILL).map(Some)
 }
