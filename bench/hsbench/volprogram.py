@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import random
 import sys
 from typing import Any
@@ -15,7 +16,8 @@ from typing import Any
 import h5py
 import numpy as np
 
-NUMBERS = ["<i4", ">i2", "u1", "<f8", ">f4", "<f2", "<c16", "?", "<i8", "S5"]
+# Not "<f2": libhdf5 2.0 itself shows 6e-8 in places of such datasets that nobody wrote to.
+NUMBERS = ["<i4", ">i2", "u1", "<f8", ">f4", "<c16", "?", "<i8", "S5"]
 RECORD = np.dtype([("a", "<i4"), ("b", ">f8"), ("c", "S3"), ("d", "<i2", (2,))])
 STEPS = 25
 MOST_CELLS = 600
@@ -65,6 +67,8 @@ class Program:
                 call()
             except Exception as reason:  # noqa: BLE001  (what is raised is what is compared)
                 self.say(call.__name__, "raises", type(reason).__name__)
+                if "HSBENCH_WHY" in os.environ:
+                    print(seed_of(self.name), call.__name__, reason, file=sys.stderr)
         self.reopen()
         self.look()
         for name in self.datasets():
@@ -187,6 +191,9 @@ class Program:
 
     def write(self) -> None:
         dataset = self.pick()
+        if dataset.is_virtual:
+            # Writing through virtual datasets is refused: docs/vol-gaps.md.
+            return
         selection = self.selection(dataset.shape)
         # How many cells are selected is what a NumPy array of the same shape says.
         picked = np.zeros(dataset.shape, "u1")[selection]
@@ -330,10 +337,16 @@ class Program:
             at = dataset.id.get_num_chunks()
             self.say("chunks", dataset.name, at > 0 or dataset.size == 0)
             if at:
-                info = dataset.id.get_chunk_info(0)
-                mask, raw = dataset.id.read_direct_chunk(info.chunk_offset)
-                dataset.id.write_direct_chunk(info.chunk_offset, raw, mask)
-                self.say(mask, info.chunk_offset, fingerprint(dataset[()]))
+                # Files have their chunks in the order of their making, or in that of their places.
+                offset = min(dataset.id.get_chunk_info(i).chunk_offset for i in range(at))
+                mask, raw = dataset.id.read_direct_chunk(offset)
+                dataset.id.write_direct_chunk(offset, raw, mask)
+                self.say(fingerprint(dataset[()]))
+
+
+def seed_of(name: str) -> str:
+    """The number of the program that a file belongs to."""
+    return name.rsplit("/", 1)[-1]
 
 
 def main() -> None:
@@ -342,7 +355,9 @@ def main() -> None:
         try:
             said = Program(f"{prefix}/p{seed}.h5", f"{prefix}/o{seed}.h5", seed).run()
         except Exception as reason:  # noqa: BLE001
-            said = ["fails", type(reason).__name__, str(reason)]
+            said = ["fails", type(reason).__name__]
+            if "HSBENCH_WHY" in os.environ:
+                print(seed, reason, file=sys.stderr)
         print(json.dumps({"seed": seed, "said": said}), flush=True)
 
 

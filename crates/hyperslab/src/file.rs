@@ -8,7 +8,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures::future::{BoxFuture, join};
 use hyperslab_format::hdf5::{
-    self, Elsewhere, FileArray, FileResolver, Found, HeapType, Member, MemberKind, Object,
+    self, Elsewhere, Entry, FileArray, FileResolver, Found, HeapType, Member, MemberKind, Object,
 };
 use hyperslab_format::{self as format, ArrayMeta, Loaded};
 
@@ -257,27 +257,15 @@ impl Session {
         Ok(None)
     }
 
-    /// The virtual dataset at a path of the hierarchy at a URL, which a program describes. The files of
-    /// its sources are named anew by `named`.
+    /// A virtual dataset of the hierarchy at a URL, which a program describes: what it is, and what it is
+    /// put together from. Sources in `.` are in the same hierarchy.
     pub async fn virtual_array(
         &self,
         url: &str,
-        path: &str,
         array: &FileArray,
-        named: impl Fn(&str) -> String,
+        entries: Vec<Entry>,
     ) -> Result<Array> {
-        let mut entries = match array.elsewhere() {
-            Some(Elsewhere::Virtual(entries)) => entries,
-            // One without sources is all fill values.
-            _ => Vec::new(),
-        };
-        for entry in entries.iter_mut().filter(|entry| entry.file != ".") {
-            entry.file = named(&entry.file);
-        }
-        let location = Location {
-            path: path.to_owned(),
-            ..Location::whole(url)?
-        };
+        let location = Location::whole(url)?;
         let home = mosaic::Home {
             session: self.clone(),
             file: None,
@@ -289,7 +277,7 @@ impl Session {
         let (mosaic, shape) = Mosaic::open(home, entries, &meta.shape, inner).await?;
         meta.shape = shape;
         let resolver = FileResolver::nowhere(&meta)?;
-        let mut state = State::resolved(meta, path, Box::new(resolver), None)?;
+        let mut state = State::resolved(meta, "", Box::new(resolver), None)?;
         state.mosaic = Some(mosaic);
         let open = self.store(&location.root).await?;
         Ok(Array::with_state(self, open, &location, state, false))

@@ -64,6 +64,11 @@ functions! {
     fn H5Pset_libver_bounds(Hid, c_int, c_int) -> Herr;
     fn H5Pget_vol_info(Hid, *mut Ptr) -> Herr;
     fn H5Pget_layout(Hid) -> c_int;
+    fn H5Pget_virtual_count(Hid, *mut usize) -> Herr;
+    fn H5Pget_virtual_vspace(Hid, usize) -> Hid;
+    fn H5Pget_virtual_srcspace(Hid, usize) -> Hid;
+    fn H5Pget_virtual_filename(Hid, usize, *mut c_char, usize) -> isize;
+    fn H5Pget_virtual_dsetname(Hid, usize, *mut c_char, usize) -> isize;
     fn H5Pget_copy_object(Hid, *mut c_uint) -> Herr;
     fn H5Pget_chunk(Hid, c_int, *mut u64) -> c_int;
     fn H5Pget_fill_value(Hid, Hid, Ptr) -> Herr;

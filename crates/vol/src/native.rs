@@ -1,10 +1,10 @@
 //! What the connector asks of the native one, which holds the hierarchies of remote files.
 
-use std::ffi::{CStr, CString, c_int, c_uint};
+use std::ffi::{CStr, CString, c_char, c_int, c_uint};
 use std::ops::Deref;
 use std::ptr;
 
-use hyperslab::format::hdf5::{Description, FileArray};
+use hyperslab::format::hdf5::{Description, Entry, FileArray};
 use hyperslab::{Error, FillValue, Result};
 
 use crate::abi::{
@@ -581,13 +581,48 @@ impl Native {
     pub(crate) fn virtual_prefix(&self, dataset: Ptr, transfer: Hid) -> Result<String> {
         let access = self.of_dataset(dataset, dataset_get::ACCESS, transfer)?;
         let call = self.library.api.H5Pget_virtual_prefix;
-        // SAFETY: the list is open; without a buffer, only the length is told.
-        let length = unsafe { call(access.get(), ptr::null_mut(), 0) };
-        let mut prefix = vec![0_u8; usize::try_from(length).unwrap_or(0) + 1];
-        // SAFETY: there is as much room as is said.
-        unsafe { call(access.get(), prefix.as_mut_ptr().cast(), prefix.len()) };
-        let text = CStr::from_bytes_until_nul(&prefix).unwrap_or_default();
-        Ok(text.to_string_lossy().into_owned())
+        // SAFETY: the list is open; there is as much room as is said, or none is wanted.
+        Ok(text_of(|buffer, room| unsafe {
+            call(access.get(), buffer, room)
+        }))
+    }
+
+    /// A virtual dataset as an array without cells, and what it is put together from.
+    pub(crate) fn mapping(&self, dataset: Ptr, transfer: Hid) -> Result<(FileArray, Vec<Entry>)> {
+        let api = &self.library.api;
+        let datatype = self.of_dataset(dataset, dataset_get::DATATYPE, transfer)?;
+        let space = self.of_dataset(dataset, dataset_get::SPACE, transfer)?;
+        let creation = self.of_dataset(dataset, dataset_get::CREATION, transfer)?;
+        let dims = Space::new(self.library, space.get()).dims()?;
+        let fill = self.fill(datatype.get(), creation.get())?;
+        let encoded = self.encoded(datatype.get())?;
+        let array = Description {
+            datatype: &encoded,
+            dims: &dims,
+            chunk: None,
+            fill: fill.filter(|_| !self.is_text(datatype.get())),
+            filters: Vec::new(),
+        };
+        let mut count = 0;
+        // SAFETY: the list is open.
+        let status = unsafe { (api.H5Pget_virtual_count)(creation.get(), &mut count) };
+        check(status, "tell the sources of a dataset")?;
+        let entry = |i: usize| {
+            // SAFETY: the list is open, and has so many sources; there is as much room as is said.
+            unsafe {
+                let list = creation.get();
+                let place = self.id((api.H5Pget_virtual_vspace)(list, i), "tell a source")?;
+                let source = self.id((api.H5Pget_virtual_srcspace)(list, i), "tell a source")?;
+                Ok(Entry {
+                    file: text_of(|to, room| (api.H5Pget_virtual_filename)(list, i, to, room)),
+                    dataset: text_of(|to, room| (api.H5Pget_virtual_dsetname)(list, i, to, room)),
+                    source: Space::new(self.library, source.get()).stored()?,
+                    place: Space::new(self.library, place.get()).stored()?,
+                })
+            }
+        };
+        let entries: Result<Vec<Entry>> = (0..count).map(entry).collect();
+        Ok((array.array()?, entries?))
     }
 
     /// The filters of a dataset's chunks.
@@ -659,4 +694,13 @@ fn check(status: Herr, what: &str) -> Result<()> {
 
 fn failed(what: &str) -> Error {
     Error::invalid(format!("libhdf5 could not {what}"))
+}
+
+/// A text that a function tells when it is asked for its length first.
+fn text_of(ask: impl Fn(*mut c_char, usize) -> isize) -> String {
+    let length = ask(ptr::null_mut(), 0);
+    let mut text = vec![0_u8; usize::try_from(length).unwrap_or(0) + 1];
+    ask(text.as_mut_ptr().cast(), text.len());
+    let text = CStr::from_bytes_until_nul(&text).unwrap_or_default();
+    text.to_string_lossy().into_owned()
 }

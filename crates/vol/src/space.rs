@@ -2,6 +2,7 @@
 
 use std::ffi::c_int;
 
+use hyperslab::format::hdf5::{Slab, Stored};
 use hyperslab::{Error, Hyperslab, Result, Selection, Shape};
 
 use crate::abi::Hid;
@@ -66,6 +67,17 @@ impl<'a> Space<'a> {
             true => Err(failed("a dataspace its sides")),
             false => Ok(()),
         }
+    }
+
+    /// True if a side of it may grow without an end.
+    pub(crate) fn is_unlimited(&self) -> Result<bool> {
+        let mut most = vec![0; self.dims()?.len()];
+        // SAFETY: as in `dims`; there is room for as many sides as it has.
+        unsafe {
+            let call = self.library.api.H5Sget_simple_extent_dims;
+            call(self.id, std::ptr::null_mut(), most.as_mut_ptr());
+        }
+        Ok(most.contains(&u64::MAX))
     }
 
     /// True if it has no cells at all, by its kind.
@@ -173,7 +185,8 @@ impl<'a> Space<'a> {
         Selection::points(rank + inner.len(), all)
     }
 
-    fn hyperslabs(&self, rank: usize, inner: &[u64]) -> Result<Selection> {
+    /// Starts, strides, counts and blocks of a hyperslab, if it is regular.
+    fn regular(&self, rank: usize) -> Option<[Vec<u64>; 4]> {
         let api = &self.library.api;
         let [mut start, mut stride, mut count, mut block] = [(); 4].map(|()| vec![0; rank]);
         // SAFETY: as in `dims`; there is room for the numbers of every dimension.
@@ -187,11 +200,12 @@ impl<'a> Space<'a> {
                     block.as_mut_ptr(),
                 ) >= 0
         };
-        if regular {
-            self.moved(rank, &mut start)?;
-            let one = slab(&start, &stride, &count, &block, inner)?;
-            return Ok(Selection::Hyperslab(one));
-        }
+        regular.then_some([start, stride, count, block])
+    }
+
+    /// First and last corners of all blocks of a selection.
+    fn corners(&self, rank: usize) -> Result<Vec<u64>> {
+        let api = &self.library.api;
         // SAFETY: as in `dims`.
         let blocks = unsafe { (api.H5Sget_select_hyper_nblocks)(self.id) };
         let blocks = usize::try_from(blocks).map_err(|_| failed("the blocks of a selection"))?;
@@ -201,9 +215,19 @@ impl<'a> Space<'a> {
             let out = corners.as_mut_ptr();
             (api.H5Sget_select_hyper_blocklist)(self.id, 0, blocks as u64, out)
         };
-        if status < 0 {
-            return Err(failed("the blocks of a selection"));
+        match status < 0 {
+            true => Err(failed("the blocks of a selection")),
+            false => Ok(corners),
         }
+    }
+
+    fn hyperslabs(&self, rank: usize, inner: &[u64]) -> Result<Selection> {
+        if let Some([mut start, stride, count, block]) = self.regular(rank) {
+            self.moved(rank, &mut start)?;
+            let one = slab(&start, &stride, &count, &block, inner)?;
+            return Ok(Selection::Hyperslab(one));
+        }
+        let mut corners = self.corners(rank)?;
         self.moved(rank, &mut corners)?;
         let one = vec![1; rank];
         let block = |both: &[u64]| {
@@ -213,6 +237,41 @@ impl<'a> Space<'a> {
         };
         let slabs: Result<Vec<_>> = corners.chunks_exact(2 * rank).map(block).collect();
         Selection::from_hyperslabs(slabs?)
+    }
+
+    /// The selection as files store it: hyperslabs may go on without an end.
+    pub(crate) fn stored(&self) -> Result<Stored> {
+        let api = &self.library.api;
+        let rank = self.dims()?.len();
+        // SAFETY: as in `dims`.
+        Ok(match unsafe { (api.H5Sget_select_type)(self.id) } {
+            NONE => Stored::None,
+            POINTS => match self.points(rank, &[])? {
+                Selection::Points(points) => Stored::Points(points.iter().map(<[u64]>::to_vec).collect()),
+                _ => return Err(failed("the points of a selection")),
+            },
+            HYPERSLABS => match self.regular(rank) {
+                Some([start, stride, count, block]) => Stored::Regular(
+                    (0..rank)
+                        .map(|dim| Slab {
+                            start: start[dim],
+                            stride: stride[dim],
+                            count: count[dim],
+                            block: block[dim],
+                        })
+                        .collect(),
+                ),
+                None => {
+                    let corners = self.corners(rank)?;
+                    let boxes = corners.chunks_exact(2 * rank).map(|both| {
+                        let (first, last) = both.split_at(rank);
+                        first.iter().copied().zip(last.iter().copied()).collect()
+                    });
+                    Stored::Boxes(boxes.collect())
+                }
+            },
+            _ => Stored::All,
+        })
     }
 
     /// Where the selected cells are in a program's memory, in the order of the selection.

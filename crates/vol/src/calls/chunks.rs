@@ -147,8 +147,8 @@ unsafe fn run(library: &Library, dataset: &Dataset, op: c_int, args: Ptr) -> Res
             }
             READ => {
                 let read = &mut *args.cast::<Read>();
-                let chunk = dataset.encoded(&index(read.offset)?)?;
-                read.mask = 0;
+                let (chunk, mask) = dataset.encoded(&index(read.offset)?)?;
+                read.mask = mask;
                 if library.is_two() {
                     let room = (*args.cast::<ReadSized>()).room;
                     if !room.is_null() {
@@ -206,7 +206,7 @@ unsafe fn run(library: &Library, dataset: &Dataset, op: c_int, args: Ptr) -> Res
 fn size(dataset: &Dataset, index: &[u64]) -> Result<Option<u64>> {
     let chunks = dataset.chunks()?;
     match chunks.iter().any(|(at, _)| at == index) {
-        true => Ok(Some(dataset.encoded(index)?.len() as u64)),
+        true => Ok(Some(dataset.encoded(index)?.0.len() as u64)),
         false => Ok(None),
     }
 }

@@ -106,7 +106,10 @@ unsafe extern "C" fn get<const S: usize>(
                 }
             }
             let status = (native.dataset.get)(under(dataset), args, transfer, req);
-            if status >= 0 && (*args).op == dataset_get::SPACE {
+            if status >= 0
+                && (*args).op == dataset_get::SPACE
+                && Space::new(native.library, (*args).value.id).is_unlimited().unwrap_or(false)
+            {
                 return match cells_of_virtual(native, dataset, transfer) {
                     Ok(None) => status,
                     Ok(Some(cells)) => done::<S>(settle(native, (*args).value.id, &cells)),
@@ -176,6 +179,12 @@ unsafe extern "C" fn specific<const S: usize>(
         // SAFETY: as in `create`; what the argument is, the operation says.
         unsafe {
             let op = (*args).op;
+            // Its cells have to be known by the shape that it has now.
+            if op == dataset_specific::SET_EXTENT
+                && let Err(e) = cells(native, dataset, transfer)
+            {
+                return done::<S>(Err(e));
+            }
             let status = (native.dataset.specific)(under(dataset), args, transfer, req);
             if status < 0 || Object::of(dataset).file.is_none() {
                 return status;

@@ -57,7 +57,9 @@ unsafe extern "C" fn copy<const S: usize>(
         let call = native.object.copy;
         // SAFETY: as in `open`.
         unsafe {
-            if let Err(e) = check_copy(native, file_of(source), copying) {
+            if let Err(e) = check_copy(native, file_of(source), copying)
+                .and_then(|()| forget_removed(native, (destination, to), transfer))
+            {
                 return done::<S>(Err(e));
             }
             let status = call(
@@ -102,6 +104,26 @@ unsafe extern "C" fn copy<const S: usize>(
             done::<S>(copy_cells(native, &from, &to, transfer))
         }
     })
+}
+
+/// Has the file that is copied to forget what was removed from it.
+///
+/// # Safety
+/// The object is one of ours, and the location one of the interface's.
+unsafe fn forget_removed(
+    native: Native,
+    (object, at): (Ptr, *const Location),
+    transfer: Hid,
+) -> Result<()> {
+    // SAFETY: the caller says so.
+    let (file, inside, kind) = unsafe { (file_of(object), under(object), (*at).object_kind) };
+    match file.filter(|file| !file.is_in_place()) {
+        Some(file) => {
+            let inside = native.file_of(inside, kind, transfer)?;
+            file.forget_removed(native, inside, transfer)
+        }
+        None => Ok(()),
+    }
 }
 
 /// An error if objects would be copied whose cells cannot be found afterwards.

@@ -83,8 +83,9 @@ impl Dataset {
             .collect())
     }
 
-    /// A chunk as it would be in a file: filtered as the program asked for.
-    pub(crate) fn encoded(&self, index: &[u64]) -> Result<Vec<u8>> {
+    /// A chunk as it would be in a file: filtered as the program asked for, and which filters were left
+    /// out, because we only undo them.
+    pub(crate) fn encoded(&self, index: &[u64]) -> Result<(Vec<u8>, u32)> {
         self.check_sized()?;
         let (region, grid) = self.region(index)?;
         let meta = self.meta();
@@ -92,8 +93,15 @@ impl Dataset {
         self.read_cells(&Selection::region(&region), &mut cells)?;
         let whole = Changed::new(grid, meta.fill.bytes());
         let mut chunk = whole.made(&region, Some(&cells))?;
-        meta.codecs
-            .encode(&mut chunk, &meta.chunk_shape, meta.fill.bytes())
+        let fill = meta.fill.bytes();
+        match meta.codecs.encode(&mut chunk, &meta.chunk_shape, fill) {
+            Ok(encoded) => Ok((encoded, 0)),
+            Err(_) => {
+                let mut chunk = whole.made(&region, Some(&cells))?;
+                let raw = meta.codecs.without(u32::MAX);
+                Ok((raw.encode(&mut chunk, &meta.chunk_shape, fill)?, u32::MAX))
+            }
+        }
     }
 
     /// Replaces a chunk by one that is as it would be in a file; `mask` says which filters were left out.

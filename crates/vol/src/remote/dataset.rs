@@ -282,6 +282,15 @@ impl Dataset {
         Ok(())
     }
 
+    /// Moves the array, if there is one, to another URL.
+    pub(super) fn move_to(&self, session: &Session, url: &str) -> Result<()> {
+        let mut state = self.lock();
+        if let Some(array) = &state.array {
+            state.array = Some(carry(session, array, url)?);
+        }
+        Ok(())
+    }
+
     /// Writes what was changed to the array at a URL, which is made if there is none; what lies there is
     /// removed first if there may be something.
     pub(crate) fn flush(&self, session: &Session, url: &str, may_have_rests: bool) -> Result<()> {

@@ -1,6 +1,6 @@
 //! A file that is in a store: a hierarchy that the native connector holds in memory, and arrays.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,6 +11,7 @@ use hyperslab::{Error, Noted, Result, Session, Shape, SkeletonState, block_on, o
 use serde_json::Value;
 
 use super::Dataset;
+use super::dataset::carry;
 use super::open::flush_all;
 use crate::abi::{Hid, Ptr, kind};
 use crate::config::Config;
@@ -37,6 +38,9 @@ pub(crate) struct RemoteFile {
     /// What the native connector knows it by, once for each time that it is open.
     handles: Mutex<Vec<usize>>,
 }
+
+/// Where arrays are that wait for others to make room.
+const MOVING: &str = ".hyperslab/moving";
 
 /// What a file is.
 #[derive(Debug)]
@@ -278,7 +282,7 @@ impl RemoteFile {
                 // It is put together anew whenever it is opened, since its sources may change.
                 drop(state);
                 return self
-                    .put_together(native, dataset, address, transfer)
+                    .put_together(native, dataset, transfer)
                     .map(Some);
             }
             None => None,
@@ -309,22 +313,10 @@ impl RemoteFile {
         &self,
         native: Native,
         dataset: Ptr,
-        address: u64,
         transfer: Hid,
     ) -> Result<Arc<Dataset>> {
         flush_all(native, transfer)?;
-        let file = native.file_of(dataset, kind::DATASET, transfer)?;
-        let image = Bytes::from(native.image(file, transfer)?);
-        let objects = block_on(objects_in(image))?;
-        let noted = objects.into_iter().find(|noted| noted.address == address);
-        let Some(Noted {
-            path,
-            object: Object::Dataset(described),
-            ..
-        }) = noted
-        else {
-            return Err(Error::data("a virtual dataset cannot be understood"));
-        };
+        let (described, entries) = native.mapping(dataset, transfer)?;
         let prefix = self.source_prefix(native, dataset, transfer)?;
         let named = |name: &str| {
             let prefixed = match prefix.is_empty() || name.starts_with('/') {
@@ -333,9 +325,15 @@ impl RemoteFile {
             };
             self.config.names.named(self.program_name(), &prefixed)
         };
-        let array = self.session.virtual_array(&self.url, &path, &described, named);
+        let entries = entries.into_iter().map(|mut entry| {
+            if entry.file != "." {
+                entry.file = named(&entry.file);
+            }
+            entry
+        });
+        let array = self.session.virtual_array(&self.url, &described, entries.collect());
         let array = block_on(array)?;
-        Ok(Arc::new(Dataset::of_others(*described, array)?))
+        Ok(Arc::new(Dataset::of_others(described, array)?))
     }
 
     /// What stands before the names of files with sources of a virtual dataset, as the environment or
@@ -351,6 +349,20 @@ impl RemoteFile {
             .rsplit_once('/')
             .map_or(".", |(folder, _)| folder);
         Ok(prefix.replace("${ORIGIN}", folder))
+    }
+
+    /// Forgets datasets that are not in the hierarchy any more: new ones may get their addresses.
+    pub(crate) fn forget_removed(&self, native: Native, file: Ptr, transfer: Hid) -> Result<()> {
+        let image = Bytes::from(native.image(file, transfer)?);
+        let objects = block_on(objects_in(image))?;
+        let live: HashSet<u64> = objects.iter().map(|noted| noted.address).collect();
+        let mut state = self.lock();
+        let is_open = |dataset: &Arc<Dataset>| Arc::strong_count(dataset) > 1;
+        state.datasets.retain(|address, dataset| {
+            live.contains(address) || dataset.as_ref().is_some_and(is_open)
+        });
+        state.arrays.retain(|address, _| live.contains(address));
+        Ok(())
     }
 
     /// True if a dataset was made or opened before.
@@ -376,9 +388,12 @@ impl RemoteFile {
         let is_virtual = made.is_none() && native.is_virtual(dataset, transfer)?;
         let mut state = self.lock();
         state.touched = true;
-        if !is_virtual {
-            state.datasets.insert(address, made.clone());
-        }
+        // What was at this address is gone.
+        state.arrays.remove(&address);
+        match is_virtual {
+            true => state.datasets.remove(&address),
+            false => state.datasets.insert(address, made.clone()),
+        };
         Ok(made)
     }
 
@@ -449,14 +464,15 @@ impl RemoteFile {
 
     /// Writes changed chunks to arrays at the paths of their datasets; returns all arrays.
     fn write_cells(&self, state: &mut State, objects: &[Noted]) -> Result<BTreeMap<String, u64>> {
+        let evacuated = self.evacuate(state, objects)?;
         let mut arrays = BTreeMap::new();
         for noted in objects {
             if !matches!(noted.object, Object::Dataset(_)) {
                 continue;
             }
+            let url = below(&self.url, &noted.path);
             match state.datasets.get(&noted.address) {
                 Some(Some(dataset)) if !dataset.is_virtual() => {
-                    let url = below(&self.url, &noted.path);
                     let rests = state.may_have_rests;
                     dataset.flush(&self.session, &url, rests)?;
                     arrays.insert(noted.path.clone(), noted.address);
@@ -466,16 +482,57 @@ impl RemoteFile {
                 None => {
                     if let Some(path) = state.arrays.get(&noted.address) {
                         if *path != noted.path {
-                            let from = block_on(self.session.open_array(&below(&self.url, path)))?;
-                            let to = below(&self.url, &noted.path);
-                            super::dataset::carry(&self.session, &from, &to)?;
+                            let from = evacuated.get(&noted.address).unwrap_or(path);
+                            self.carry(from, &url)?;
                         }
                         arrays.insert(noted.path.clone(), noted.address);
                     }
                 }
             }
         }
+        if !evacuated.is_empty() {
+            block_on(self.session.sweep(&below(&self.url, MOVING)))?;
+        }
         Ok(arrays)
+    }
+
+    /// Moves the array at a path, which nobody has opened, to a URL.
+    fn carry(&self, path: &str, url: &str) -> Result<()> {
+        let from = block_on(self.session.open_array(&below(&self.url, path)))?;
+        carry(&self.session, &from, url).map(drop)
+    }
+
+    /// Brings arrays that have to move out of the way of others that go where they are; returns where
+    /// they are now.
+    fn evacuate(&self, state: &State, objects: &[Noted]) -> Result<HashMap<u64, String>> {
+        let mut evacuated = HashMap::new();
+        let is_dataset = |noted: &&Noted| matches!(noted.object, Object::Dataset(_));
+        let old = |noted: &Noted| state.arrays.get(&noted.address);
+        let arrives = |noted: &&Noted| old(noted) != Some(&noted.path);
+        let arriving: HashSet<&str> = objects
+            .iter()
+            .filter(is_dataset)
+            .filter(arrives)
+            .map(|noted| noted.path.as_str())
+            .collect();
+        for noted in objects.iter().filter(is_dataset).filter(arrives) {
+            let Some(path) = old(noted) else {
+                continue;
+            };
+            // What is there now is removed together with all that is below it.
+            let mut above = path.match_indices('/').map(|(end, _)| &path[..end]);
+            if !arriving.contains(path.as_str()) && !above.any(|path| arriving.contains(path)) {
+                continue;
+            }
+            let place = format!("{MOVING}/{:x}", noted.address);
+            let url = below(&self.url, &place);
+            match state.datasets.get(&noted.address) {
+                Some(Some(dataset)) => dataset.move_to(&self.session, &url)?,
+                _ => self.carry(path, &url)?,
+            }
+            evacuated.insert(noted.address, place);
+        }
+        Ok(evacuated)
     }
 
     /// The metadata of all groups, and of all arrays.
