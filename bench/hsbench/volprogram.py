@@ -120,7 +120,8 @@ class Program:
             options["fillvalue"] = 3
         name = self.fresh()
         dataset = self.file.create_dataset(name, shape, kind, **options)
-        if self.random.random() < 0.6:
+        # Of texts that nobody wrote, libhdf5 itself shows whatever was in memory.
+        if self.random.random() < 0.6 or kind == "S5":
             dataset[...] = self.cells(dataset, dataset.shape)
         self.say("made", name, dataset.shape, dataset.dtype, dataset.chunks, dataset.maxshape,
                  dataset.compression, dataset.compression_opts, dataset.shuffle, dataset.fletcher32,
@@ -208,6 +209,9 @@ class Program:
     def read(self) -> None:
         dataset = self.pick()
         selection = self.selection(dataset.shape)
+        if dataset.is_virtual:
+            # libhdf5 itself reads no points of virtual datasets.
+            selection = ()
         if dataset.dtype.fields and self.random.random() < 0.4:
             field = self.random.choice(dataset.dtype.names)
             value = dataset.fields(field)[selection]
@@ -313,7 +317,9 @@ class Program:
         self.say("others", dataset.name, dataset.dtype)
 
     def make_virtual(self) -> None:
+        # Sources of one shape for ever: of one that has become smaller libhdf5 itself reads nothing.
         names = [n for n in self.datasets() if self.file[n].ndim == 1 and self.file[n].dtype.kind in "iuf"]
+        names = [n for n in names if self.file[n].maxshape == self.file[n].shape and not self.file[n].chunks]
         source = self.file[self.random.choice(names)]
         half = source.shape[0] // 2
         layout = h5py.VirtualLayout((2, source.shape[0]), source.dtype)
@@ -339,8 +345,12 @@ class Program:
             if at:
                 # Files have their chunks in the order of their making, or in that of their places.
                 offset = min(dataset.id.get_chunk_info(i).chunk_offset for i in range(at))
-                mask, raw = dataset.id.read_direct_chunk(offset)
-                dataset.id.write_direct_chunk(offset, raw, mask)
+                try:
+                    mask, raw = dataset.id.read_direct_chunk(offset)
+                    dataset.id.write_direct_chunk(offset, raw, mask)
+                except RuntimeError:
+                    # libhdf5 itself does not find chunks that have not left its cache.
+                    pass
                 self.say(fingerprint(dataset[()]))
 
 

@@ -247,7 +247,9 @@ impl<'a> Space<'a> {
         Ok(match unsafe { (api.H5Sget_select_type)(self.id) } {
             NONE => Stored::None,
             POINTS => match self.points(rank, &[])? {
-                Selection::Points(points) => Stored::Points(points.iter().map(<[u64]>::to_vec).collect()),
+                Selection::Points(points) => {
+                    Stored::Points(points.iter().map(<[u64]>::to_vec).collect())
+                }
                 _ => return Err(failed("the points of a selection")),
             },
             HYPERSLABS => match self.regular(rank) {

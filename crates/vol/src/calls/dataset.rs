@@ -108,7 +108,9 @@ unsafe extern "C" fn get<const S: usize>(
             let status = (native.dataset.get)(under(dataset), args, transfer, req);
             if status >= 0
                 && (*args).op == dataset_get::SPACE
-                && Space::new(native.library, (*args).value.id).is_unlimited().unwrap_or(false)
+                && Space::new(native.library, (*args).value.id)
+                    .is_unlimited()
+                    .unwrap_or(false)
             {
                 return match cells_of_virtual(native, dataset, transfer) {
                     Ok(None) => status,

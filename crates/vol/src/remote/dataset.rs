@@ -295,6 +295,18 @@ impl Dataset {
     /// removed first if there may be something.
     pub(crate) fn flush(&self, session: &Session, url: &str, may_have_rests: bool) -> Result<()> {
         let mut state = self.lock();
+        // Where it is now: one that is carried elsewhere has no metadata there yet.
+        if let (Some(array), Some(kept)) = (&state.array, &state.kept) {
+            block_on(async {
+                for shape in [kept, &state.meta.shape] {
+                    if array.shape() != *shape {
+                        array.resize(shape).await?;
+                    }
+                }
+                Ok::<_, Error>(())
+            })?;
+            state.kept = None;
+        }
         let array = match &state.array {
             Some(array) if array.url() == url => array.clone(),
             Some(array) => carry(session, array, url)?,
@@ -306,17 +318,6 @@ impl Dataset {
             })?,
         };
         state.array = Some(array.clone());
-        if let Some(kept) = &state.kept {
-            block_on(async {
-                for shape in [kept, &state.meta.shape] {
-                    if array.shape() != *shape {
-                        array.resize(shape).await?;
-                    }
-                }
-                Ok::<_, Error>(())
-            })?;
-            state.kept = None;
-        }
         if state.changed.is_empty() {
             return Ok(());
         }

@@ -281,9 +281,7 @@ impl RemoteFile {
             None if !self.is_local() && native.is_virtual(dataset, transfer)? => {
                 // It is put together anew whenever it is opened, since its sources may change.
                 drop(state);
-                return self
-                    .put_together(native, dataset, transfer)
-                    .map(Some);
+                return self.put_together(native, dataset, transfer).map(Some);
             }
             None => None,
             Some(path) => {
@@ -309,12 +307,7 @@ impl RemoteFile {
     }
 
     /// A dataset that is put together from others, which may be in other files.
-    fn put_together(
-        &self,
-        native: Native,
-        dataset: Ptr,
-        transfer: Hid,
-    ) -> Result<Arc<Dataset>> {
+    fn put_together(&self, native: Native, dataset: Ptr, transfer: Hid) -> Result<Arc<Dataset>> {
         flush_all(native, transfer)?;
         let (described, entries) = native.mapping(dataset, transfer)?;
         let prefix = self.source_prefix(native, dataset, transfer)?;
@@ -331,7 +324,9 @@ impl RemoteFile {
             }
             entry
         });
-        let array = self.session.virtual_array(&self.url, &described, entries.collect());
+        let array = self
+            .session
+            .virtual_array(&self.url, &described, entries.collect());
         let array = block_on(array)?;
         Ok(Arc::new(Dataset::of_others(described, array)?))
     }
