@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use hyperslab::format::hdf5::Object;
 use hyperslab::{Error, Node, Noted, Result, Session, Skeleton, objects_in};
-use hyperslab_libhdf5::{Redraw, blueprint, redraw as redraw_image};
+use hyperslab_libhdf5::{Described, Redraw, blueprint, redraw as redraw_image};
 use serde_json::{Map, Value};
 
 use crate::export::{blocking, drawn};
@@ -135,8 +135,10 @@ fn differences(known: &[Noted], kept: &Skeleton, nodes: &BTreeMap<String, Node>)
 
 fn describe(changes: &mut Redraw, path: &str, old: &Map<String, Value>, new: &Map<String, Value>) {
     if old != new {
-        changes
-            .described
-            .push((path.to_owned(), old.clone(), new.clone()));
+        changes.described.push(Described {
+            path: path.to_owned(),
+            old: old.clone(),
+            new: new.clone(),
+        });
     }
 }

@@ -26,5 +26,5 @@ mod types;
 
 pub use blueprint::{Drawn, blueprint};
 pub use fill::{Changes, Layout, Output, Rechunk};
-pub use redraw::{Redraw, redraw};
+pub use redraw::{Described, Redraw, redraw};
 pub use skeleton::{Skeleton, skeleton};

@@ -25,8 +25,19 @@ pub struct Redraw {
     pub made: Vec<(String, Drawn)>,
     /// Datasets with other shapes.
     pub resized: Vec<(String, Vec<u64>)>,
-    /// Objects with other attributes: those that they had, and those that they have.
-    pub described: Vec<(String, Map<String, Value>, Map<String, Value>)>,
+    /// Objects with other attributes.
+    pub described: Vec<Described>,
+}
+
+/// An object that has other attributes than it had.
+#[derive(Debug)]
+pub struct Described {
+    /// Its path.
+    pub path: String,
+    /// The attributes that it had.
+    pub old: Map<String, Value>,
+    /// Those that it has.
+    pub new: Map<String, Value>,
 }
 
 /// Changes a skeleton. A dataset whose shape cannot be changed is left out, and its path returned: it
@@ -51,7 +62,7 @@ pub fn redraw(skeleton: &mut [u8], changes: &Redraw) -> Result<(Vec<u8>, Vec<Str
             fixed.push(path.clone());
         }
     }
-    for (path, old, new) in &changes.described {
+    for Described { path, old, new } in &changes.described {
         let object = open(&file, path)?;
         describe(&object, old, new).map_err(|e| e.context(format!("/{path}")))?;
     }
