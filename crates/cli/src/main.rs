@@ -25,13 +25,10 @@ mod interrupt;
 mod layout;
 mod moment;
 mod npy;
-mod page;
 mod permute;
 mod progress;
 mod report;
 mod sides;
-mod size;
-mod table;
 mod target;
 mod text;
 mod usage;
@@ -39,6 +36,7 @@ mod usage;
 use std::process::ExitCode;
 
 use context::Context;
+pub(crate) use hyperslab::text::{size, table};
 
 fn main() -> ExitCode {
     let cli = match usage::parse() {

@@ -3,6 +3,11 @@
 //!
 //! Nothing is read but the indexes of shards, which a plan needs.
 
+mod page;
+mod report;
+
+use std::time::Instant;
+
 use futures::{StreamExt, TryStreamExt, stream};
 use hyperslab_index::Selection;
 use hyperslab_plan::{Estimate, Method, Mode, Model};
@@ -48,7 +53,38 @@ pub struct ChunkPlan {
     pub cached: u64,
 }
 
+/// What a read took.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Measured {
+    /// Seconds from the call to its end.
+    pub seconds: f64,
+    /// Requests to all stores of the session meanwhile.
+    pub requests: u64,
+    /// Bytes that they sent.
+    pub bytes: u64,
+}
+
 impl Array {
+    /// Reads a selection, throws the cells away and tells what that took.
+    pub async fn measure(&self, selection: &Selection) -> Result<Measured> {
+        let totals = || {
+            let meters = self.session().meters();
+            meters.iter().fold((0, 0), |(requests, bytes), (_, meter)| {
+                (requests + meter.total(), bytes + meter.bytes_in)
+            })
+        };
+        let before = totals();
+        let begun = Instant::now();
+        self.read(selection).await?;
+        let seconds = begun.elapsed().as_secs_f64();
+        let after = totals();
+        Ok(Measured {
+            seconds,
+            requests: after.0 - before.0,
+            bytes: after.1 - before.1,
+        })
+    }
+
     /// Plans the read of a selection without doing it.
     pub async fn explain(&self, selection: &Selection) -> Result<Explanation> {
         let state = self.ready().await?;

@@ -48,7 +48,8 @@ impl OpenFile {
         let folder = session.options().hdf5_index_folder.as_ref();
         let known = match (folder, file.etag()) {
             (Some(folder), Some(etag)) if open.remote && is_strong(etag) => {
-                Some(Known::new(folder, &place(root)?, key, file.size(), etag))
+                let place = place(root, &session.options().storage)?;
+                Some(Known::new(folder, &place, key, file.size(), etag))
             }
             _ => None,
         };
@@ -60,8 +61,8 @@ impl OpenFile {
 }
 
 /// The server and folder behind a URL: the same URL may mean another server tomorrow.
-fn place(root: &str) -> Result<String> {
-    let endpoint = hyperslab_store::endpoint(root, &hyperslab_store::Options::default())?;
+fn place(root: &str, storage: &hyperslab_store::Options) -> Result<String> {
+    let endpoint = hyperslab_store::endpoint(root, storage)?;
     let bare = root.split('?').next().unwrap_or(root);
     Ok(format!("{endpoint} {bare}"))
 }
@@ -185,7 +186,7 @@ impl Session {
         let Some(folder) = &self.options().hdf5_index_folder else {
             return false;
         };
-        place(root).is_ok_and(|place| was_file(folder, &place, name))
+        place(root, &self.options().storage).is_ok_and(|place| was_file(folder, &place, name))
     }
 
     pub(crate) async fn load_zarr(&self, location: &Location) -> Result<Node> {

@@ -87,6 +87,9 @@ pub struct Options {
     pub strict_sources: bool,
     /// A folder to write down in what is read, one file for each process (see [`crate::Trace`]).
     pub trace: Option<PathBuf>,
+    /// Credentials and the like for the stores that are opened, as [`hyperslab_store::Options`] names
+    /// them; what is not said here comes from the URL, the configuration file and the environment.
+    pub storage: hyperslab_store::Options,
 }
 
 impl Default for Options {
@@ -112,6 +115,7 @@ impl Default for Options {
             hdf5_index_folder: cache::user_folder(),
             strict_sources: false,
             trace: None,
+            storage: hyperslab_store::Options::default(),
         }
     }
 }

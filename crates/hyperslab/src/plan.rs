@@ -63,7 +63,7 @@ impl Planner {
         let remote = profile != "local";
         let measured = match &options.profile {
             Some(profile) => Some(Profile::clone(profile)),
-            None if remote => load_for(url)?,
+            None if remote => load_for(url, &options.storage)?,
             None => None,
         };
         let mut profile = match measured {

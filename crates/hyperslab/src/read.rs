@@ -68,6 +68,7 @@ async fn within<T>(deadline: Duration, work: impl Future<Output = Result<T>>) ->
         Err(_) => Err(Error::unavailable(format!(
             "the read took longer than its deadline of {deadline:?}"
         ))
+        .as_timeout()
         .with_hint(
             "allow more time, read less at a time, or see what is slow with `explain --analyze`",
         )),

@@ -4,12 +4,20 @@
 //! it must not use its parent's runtime and makes one of its own.
 
 use std::future::Future;
-use std::sync::Mutex;
+use std::pin::pin;
+use std::sync::{Mutex, OnceLock};
+use std::time::Duration;
 
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use tokio::runtime::{Builder, Handle, Runtime};
 
 use crate::{Error, Result};
+
+/// How often a call that blocks asks whether it is to stop.
+const INTERRUPTION: Duration = Duration::from_millis(100);
+
+/// Says whether calls that block are to stop.
+static INTERRUPTED: OnceLock<fn() -> Result<()>> = OnceLock::new();
 
 static RUNTIME: Mutex<Option<(u32, &'static Runtime)>> = Mutex::new(None);
 static WORKERS: Mutex<Option<(u32, &'static ThreadPool)>> = Mutex::new(None);
@@ -70,7 +78,26 @@ pub fn block_on<T>(future: impl Future<Output = Result<T>>) -> Result<T> {
                 .with_hint("use the async method, or call from a thread of your own"),
         );
     }
-    handle()?.block_on(future)
+    let Some(check) = INTERRUPTED.get() else {
+        return handle()?.block_on(future);
+    };
+    handle()?.block_on(async {
+        let mut future = pin!(future);
+        loop {
+            match tokio::time::timeout(INTERRUPTION, &mut future).await {
+                Ok(done) => return done,
+                Err(_) => check()?,
+            }
+        }
+    })
+}
+
+/// Has every blocking call of this process ask `check` now and then, on the caller's own thread, and end
+/// with the error that it gives: for interpreters that learn of Ctrl-C only when they look. The first
+/// one that is set stays.
+pub fn stop_when(check: fn() -> Result<()>) {
+    // Whoever came first asks for the same.
+    let _ = INTERRUPTED.set(check);
 }
 
 /// How many cores this process may use.

@@ -184,7 +184,7 @@ impl Session {
         let Some(options) = &self.0.options.disk_cache else {
             return Ok(None);
         };
-        let endpoint = hyperslab_store::endpoint(url, &hyperslab_store::Options::default())?;
+        let endpoint = hyperslab_store::endpoint(url, &self.0.options.storage)?;
         let mut disk = self
             .0
             .disk
@@ -249,7 +249,7 @@ impl Session {
         if let Some(open) = self.0.stores.lock().ok().as_deref().and_then(found) {
             return Ok(open);
         }
-        let opened = hyperslab_store::open_with(url, &hyperslab_store::Options::default())?;
+        let opened = hyperslab_store::open_with(url, &self.0.options.storage)?;
         let policy = match opened.kind {
             StoreKind::File | StoreKind::Memory => StorePolicy::LOCAL,
             _ => StorePolicy::CLOUD,

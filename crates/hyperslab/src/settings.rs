@@ -8,7 +8,7 @@ use hyperslab_function::{FunctionClient, Secret};
 use hyperslab_plan::{PriceBook, Profile};
 use hyperslab_store::Environment;
 
-use crate::{DiskCacheOptions, Error, Options, Result};
+use crate::{Consolidated, DiskCacheOptions, Error, Options, Result};
 
 /// Bytes that a cache on disk may take where nobody says.
 pub const DISK_CACHE_BYTES: u64 = 1 << 30;
@@ -18,7 +18,7 @@ const SECRET: &str = "HYPERSLAB_FUNCTION_SECRET";
 const TOKEN: &str = "HYPERSLAB_FUNCTION_TOKEN";
 
 /// The names that [`Options::set`] knows.
-const NAMES: [&str; 17] = [
+const NAMES: [&str; 19] = [
     "planner",
     "phi",
     "place",
@@ -36,6 +36,8 @@ const NAMES: [&str; 17] = [
     "cache_fresh",
     "strict_sources",
     "trace",
+    "consolidated",
+    "write_empty",
 ];
 
 impl Options {
@@ -62,6 +64,15 @@ impl Options {
             "cache_fresh" => self.cache_fresh = time(value)?,
             "strict_sources" => self.strict_sources = yes(name, value)?,
             "trace" => self.trace = Some(value.into()),
+            "consolidated" => {
+                self.consolidated = match value {
+                    "verify" => Consolidated::Verify,
+                    "trust" => Consolidated::Trust,
+                    "ignore" => Consolidated::Ignore,
+                    _ => return Err(wrong(name, value, "verify, trust or ignore")),
+                }
+            }
+            "write_empty" => self.write_empty = yes(name, value)?,
             _ => return Ok(false),
         }
         Ok(true)
@@ -234,6 +245,8 @@ mod tests {
             ("cache_fresh", "10m", Some("?")),
             ("strict_sources", "off", Some("2")),
             ("trace", "folder", None),
+            ("consolidated", "trust", Some("maybe")),
+            ("write_empty", "1", Some("perhaps")),
         ] {
             assert!(Options::names().contains(&name), "{name}");
             let mut options = Options::default();

@@ -48,6 +48,7 @@ struct Inner {
     kind: ErrorKind,
     message: String,
     hint: Option<String>,
+    late: bool,
     source: Option<Box<dyn std::error::Error + Send + Sync>>,
 }
 
@@ -61,6 +62,7 @@ impl Error {
             kind,
             message: message.into(),
             hint: None,
+            late: false,
             source: None,
         }))
     }
@@ -105,6 +107,18 @@ impl Error {
     pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
         self.0.hint = Some(hint.into());
         self
+    }
+
+    /// Says that something took longer than it may.
+    #[must_use]
+    pub fn as_timeout(mut self) -> Self {
+        self.0.late = true;
+        self
+    }
+
+    /// True if something took longer than it may: a request, or a read with a deadline.
+    pub fn is_timeout(&self) -> bool {
+        self.0.late
     }
 
     /// Adds the cause. It must hold no credentials: causes are printed at `RUST_LOG=debug`.

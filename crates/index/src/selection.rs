@@ -55,6 +55,35 @@ impl Selection {
         Ok(Selection::Hyperslab(hyperslabs.swap_remove(0)))
     }
 
+    /// All combinations of coordinates, of which each axis has a list that rises: the cells at rows 1, 5
+    /// and 6 of columns 2 and 9, say. The cells come in row-major order, so the result has as many
+    /// cells along each axis as its list. It costs the sum of the lists, never their product.
+    pub fn outer(axes: &[Vec<u64>]) -> Result<Selection> {
+        if axes.is_empty() || axes.len() > crate::MAX_RANK {
+            return Err(Error::invalid(format!(
+                "lists of coordinates for {} dimensions were given",
+                axes.len()
+            ))
+            .with_hint(format!("give 1 to {} lists", crate::MAX_RANK)));
+        }
+        let rises = |axis: &Vec<u64>| axis.windows(2).all(|pair| pair[0] < pair[1]);
+        if let Some(dim) = axes.iter().position(|axis| !rises(axis)) {
+            return Err(
+                Error::invalid(format!("the coordinates in dimension {dim} do not rise"))
+                    .with_hint("sort them, and name each once"),
+            );
+        }
+        Ok(match Union::outer(axes)? {
+            None => Selection::Hyperslab(Hyperslab::from_dims(
+                axes.iter().map(|_| DimSlab::contiguous(0, 0)),
+            )?),
+            Some(union) => match union.as_hyperslab() {
+                Some(hyperslab) => Selection::Hyperslab(hyperslab),
+                None => Selection::Union(union),
+            },
+        })
+    }
+
     /// A list of cells, the coordinates of one after another; see [`Points::new`].
     pub fn points(rank: usize, flat_coords: Vec<u64>) -> Result<Selection> {
         Ok(Selection::Points(Points::new(rank, flat_coords)?))
@@ -188,6 +217,45 @@ mod tests {
         assert_eq!(empty.num_cells(&Shape::new([2]).unwrap()), 0);
         let scalar = Selection::from_hyperslabs(vec![slab(&[], &[]), slab(&[], &[])]).unwrap();
         assert_eq!(scalar.num_cells(&Shape::new([]).unwrap()), 1);
+    }
+
+    #[test]
+    fn outer_selections_are_all_combinations() {
+        let chosen = Selection::outer(&[vec![1, 5, 6], vec![2, 9]]).unwrap();
+        let Selection::Union(union) = &chosen else {
+            panic!("{chosen:?}");
+        };
+        let mut place = 0;
+        for i in 0..10 {
+            for j in 0..12 {
+                let inside = [1, 5, 6].contains(&i) && [2, 9].contains(&j);
+                assert_eq!(union.contains_point(&[i, j]), inside);
+                if inside {
+                    assert_eq!(union.rank_of(&[i, j]), place);
+                    place += 1;
+                }
+            }
+        }
+        assert_eq!(union.num_cells(), place);
+        // Many of each cost their sum.
+        let odd: Vec<u64> = (0..3000).map(|k| k * k).collect();
+        let wide = Selection::outer(&[odd.clone(), odd]).unwrap();
+        assert!(
+            matches!(wide, Selection::Union(u) if u.num_spans() < 6001 && u.num_cells() == 9_000_000)
+        );
+        let regular = Selection::outer(&[vec![3, 4, 5], vec![0, 2, 4]]).unwrap();
+        assert!(matches!(regular, Selection::Hyperslab(_)));
+        let none = Selection::outer(&[vec![3], vec![]]).unwrap();
+        assert_eq!(none.num_cells(&Shape::new([9, 9]).unwrap()), 0);
+        assert!(Selection::outer(&[]).is_err());
+        for bad in [vec![2, 2], vec![3, 1]] {
+            assert!(
+                Selection::outer(&[vec![0], bad])
+                    .unwrap_err()
+                    .message()
+                    .contains("dimension 1")
+            );
+        }
     }
 
     #[test]

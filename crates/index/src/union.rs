@@ -37,10 +37,19 @@ pub struct Union {
 impl Union {
     /// The union of hyperslabs of one rank, which is at least 1; `None` if all are empty.
     pub(crate) fn new(hyperslabs: &[Hyperslab]) -> Result<Option<Union>> {
-        let Some(root) = build::build(hyperslabs, build::MAX_SPANS)? else {
-            return Ok(None);
-        };
+        let root = build::build(hyperslabs, build::MAX_SPANS)?;
         let rank = hyperslabs.first().map_or(0, Hyperslab::rank);
+        Ok(root.map(|root| Union::of_tree(root, rank)))
+    }
+
+    /// All combinations of coordinates, which rise along each axis; `None` if an axis has none. There
+    /// is at least one axis.
+    pub(crate) fn outer(axes: &[Vec<u64>]) -> Result<Option<Union>> {
+        let root = build::build_outer(axes, build::MAX_SPANS)?;
+        Ok(root.map(|root| Union::of_tree(root, axes.len())))
+    }
+
+    fn of_tree(root: Arc<Node>, rank: usize) -> Union {
         let mut low: Dims = (0..rank).map(|_| u64::MAX).collect();
         let mut high: Dims = (0..rank).map(|_| 0).collect();
         let mut spans = 0;
@@ -57,13 +66,13 @@ impl Union {
                 open.extend(span.below.iter().map(|below| (below, level + 1)));
             }
         }
-        Ok(Some(Union {
+        Union {
             root,
             rank,
             spans,
             low,
             high,
-        }))
+        }
     }
 
     pub(crate) fn root(&self) -> &Arc<Node> {

@@ -111,10 +111,10 @@ impl Place {
             None => None,
         };
         Ok(Place {
-            name: profile::endpoint(url)?,
+            name: profile::endpoint(url, &store::Options::new())?,
             file: match &arguments.output {
                 Some(file) => file.clone(),
-                None => profile::file_for(url)?,
+                None => profile::file_for(url, &store::Options::new())?,
             },
             plot,
         })

@@ -16,14 +16,13 @@ const LONGEST_NAME: usize = 200;
 
 /// The endpoint and bucket of a URL, such as `https://s3.eu-west-1.amazonaws.com/climate`: the name
 /// of their profile.
-pub fn endpoint(url: &str) -> Result<String> {
-    endpoint_in(url, &Environment::process())
+pub fn endpoint(url: &str, options: &Options) -> Result<String> {
+    hyperslab_store::endpoint(url, options)
 }
 
 /// The file that the profile of a URL's endpoint is kept in.
-pub fn file_for(url: &str) -> Result<PathBuf> {
-    let environment = Environment::process();
-    file_in(&endpoint_in(url, &environment)?, &environment)
+pub fn file_for(url: &str, options: &Options) -> Result<PathBuf> {
+    file_in(&endpoint(url, options)?, &Environment::process())
 }
 
 /// The measured profile of a URL's endpoint, if there is one.
@@ -31,13 +30,13 @@ pub fn file_for(url: &str) -> Result<PathBuf> {
 /// Reads one small file, so it can be asked for whenever a store is opened. A file that cannot be
 /// read, is no profile, or is one of another endpoint is an error whose hint says what to do about
 /// it; a URL that leads nowhere is none, for opening it tells why.
-pub fn load_for(url: &str) -> Result<Option<Profile>> {
-    load_in(url, &Environment::process())
+pub fn load_for(url: &str, options: &Options) -> Result<Option<Profile>> {
+    load_in(url, options, &Environment::process())
 }
 
 /// The profile in a file, which must be one of the URL's endpoint.
-pub fn load(path: &Path, url: &str) -> Result<Profile> {
-    let found = read(path, &endpoint(url)?)?;
+pub fn load(path: &Path, url: &str, options: &Options) -> Result<Profile> {
+    let found = read(path, &endpoint(url, options)?)?;
     found.ok_or_else(|| {
         Error::not_found(format!("there is no profile {}", path.display()))
             .with_hint("measure one with `hyperslab profile`")
@@ -71,13 +70,8 @@ pub fn save(profile: &Profile, path: &Path) -> Result<()> {
     })
 }
 
-fn endpoint_in(url: &str, environment: &Environment) -> Result<String> {
-    let options = Options::new().with_environment(environment.clone());
-    hyperslab_store::endpoint(url, &options)
-}
-
-fn load_in(url: &str, environment: &Environment) -> Result<Option<Profile>> {
-    let Ok(name) = endpoint_in(url, environment) else {
+fn load_in(url: &str, options: &Options, environment: &Environment) -> Result<Option<Profile>> {
+    let Ok(name) = endpoint(url, options) else {
         return Ok(None);
     };
     match file_in(&name, environment) {
@@ -150,6 +144,14 @@ mod tests {
         pairs.iter().copied().collect()
     }
 
+    fn options(environment: &Environment) -> Options {
+        Options::new().with_environment(environment.clone())
+    }
+
+    fn load_in(url: &str, environment: &Environment) -> Result<Option<Profile>> {
+        super::load_in(url, &options(environment), environment)
+    }
+
     #[test]
     fn file_names_are_sound_and_differ() {
         let names = [
@@ -183,7 +185,7 @@ mod tests {
         let url = "s3://b/x?region=r";
         assert_eq!(load_in(url, &environment).unwrap(), None);
         let mut profile = Profile::built_in("aws").unwrap();
-        profile.name = endpoint_in(url, &environment).unwrap();
+        profile.name = endpoint(url, &options(&environment)).unwrap();
         let path = file_in(&profile.name, &environment).unwrap();
         save(&profile, &path).unwrap();
         assert_eq!(load_in(url, &environment).unwrap(), Some(profile.clone()));
@@ -210,7 +212,7 @@ mod tests {
         let home = [("XDG_CONFIG_HOME", folder.path().to_str().unwrap())];
         let environment = environment(&home);
         let url = "s3://b/x?region=r";
-        let name = endpoint_in(url, &environment).unwrap();
+        let name = endpoint(url, &options(&environment)).unwrap();
         let path = file_in(&name, &environment).unwrap();
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         let mut contradictory = Profile::built_in("aws").unwrap();

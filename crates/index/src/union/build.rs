@@ -44,6 +44,27 @@ pub(super) fn build(hyperslabs: &[Hyperslab], max_spans: usize) -> Result<Option
     Ok(trees.pop())
 }
 
+/// All combinations of coordinates, of which each axis has some; `None` if one has none. The
+/// coordinates of an axis rise.
+pub(super) fn build_outer(axes: &[Vec<u64>], max_spans: usize) -> Result<Option<Arc<Node>>> {
+    let mut builder = Builder {
+        max_spans,
+        ..Builder::default()
+    };
+    let mut below = None;
+    for coordinates in axes.iter().rev() {
+        let mut intervals = Vec::new();
+        for &at in coordinates {
+            append(&mut intervals, at, at.saturating_add(1), &below);
+        }
+        if intervals.is_empty() {
+            return Ok(None);
+        }
+        below = Some(builder.intern(intervals)?);
+    }
+    Ok(below)
+}
+
 #[derive(Default)]
 struct Builder {
     trees: HashSet<Interned>,

@@ -102,7 +102,12 @@ fn transport(broken: &HttpError, place: &Place<'_>) -> Error {
         true => format!("{}: {what}", place.name),
         false => format!("{}: {what} ({})", place.name, scrub(&cause)),
     };
-    Error::unavailable(message).with_hint("check the endpoint and the network, then try again")
+    let error =
+        Error::unavailable(message).with_hint("check the endpoint and the network, then try again");
+    match broken.kind() {
+        HttpErrorKind::Timeout => error.as_timeout(),
+        _ => error,
+    }
 }
 
 fn no_credentials(place: &Place<'_>) -> Error {

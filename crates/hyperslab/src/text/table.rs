@@ -1,14 +1,16 @@
 //! Columns of text, aligned; legible without colour.
 
 /// Which side a column's text stands on.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Side {
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Side {
+    /// The left one, for words.
     Left,
+    /// The right one, for numbers.
     Right,
 }
 
 /// Lays rows out in columns that are two spaces apart; the last column is never padded.
-pub(crate) fn lay_out(sides: &[Side], rows: &[Vec<String>]) -> String {
+pub fn lay_out(sides: &[Side], rows: &[Vec<String>]) -> String {
     let mut widths = vec![0; sides.len()];
     for row in rows {
         for (width, text) in widths.iter_mut().zip(row) {

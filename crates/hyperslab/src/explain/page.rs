@@ -1,35 +1,46 @@
-//! The page that `explain --html` writes: one file, no scripts from elsewhere.
+//! Plans as pictures: a page for a browser, or a part of one for a notebook. No scripts from elsewhere.
 //!
 //! Two drawings: the grid of chunks, coloured by how each is fetched (the paper's figure 8), and all
 //! plans in the plane of time and cost (its figure 9). Both are SVG with titles, so a pointer over a
 //! chunk or a plan tells its numbers.
 
 use std::fmt::Write;
-use std::path::Path;
 
-use hyperslab::planning::{Estimate, Method};
-use hyperslab::{ChunkPlan, Error, Explanation, Result};
+use hyperslab_plan::{Estimate, Method};
+
+use super::{ChunkPlan, Explanation};
 
 /// Grids with more chunks are drawn by the part that the query touches, and then cut off.
 const MAX_CELLS: u64 = 20_000;
 
-/// Writes the page.
-pub(crate) fn write(path: &Path, title: &str, grid: &[u64], explained: &Explanation) -> Result<()> {
-    let page = render(title, grid, explained);
-    std::fs::write(path, page).map_err(|e| {
-        Error::unavailable(format!("cannot write {}: {e}", path.display())).with_source(e)
-    })
+impl Explanation {
+    /// A page with both drawings, complete in itself. `grid` is the shape of the grid of chunks.
+    pub fn page(&self, title: &str, grid: &[u64]) -> String {
+        format!(
+            "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n<title>Plan of {title}</title>\n\
+             <style>{STYLE}{COLOURS}</style></head><body>\n<h1>Plan of <code>{title}</code></h1>\n{content}\n</body></html>\n",
+            title = escape(title),
+            content = content(grid, self),
+        )
+    }
+
+    /// The same as a part of another page.
+    pub fn page_part(&self, title: &str, grid: &[u64]) -> String {
+        format!(
+            "<div class=\"hyperslab-plan\"><style>.hyperslab-plan{{{COLOURS}}}</style>\
+             <p>Plan of <code>{title}</code></p>\n{content}</div>",
+            title = escape(title),
+            content = content(grid, self),
+        )
+    }
 }
 
-fn render(title: &str, grid: &[u64], explained: &Explanation) -> String {
+fn content(grid: &[u64], explained: &Explanation) -> String {
     let estimate = &explained.estimate;
     format!(
-        "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n<title>Plan of {title}</title>\n\
-         <style>{STYLE}</style></head><body>\n<h1>Plan of <code>{title}</code></h1>\n\
-         <p>Planner <b>{mode}</b>: {requests} requests, {calls} calls, {bytes} bytes for {useful} wanted, \
+        "<p>Planner <b>{mode}</b>: {requests} requests, {calls} calls, {bytes} bytes for {useful} wanted, \
          {seconds:.4} s, ${dollars:.3e}.</p>\n<h2>Chunks by method</h2>\n{legend}\n{chunks}\n\
-         <h2>Plans by time and cost</h2>\n{plans}\n</body></html>\n",
-        title = escape(title),
+         <h2>Plans by time and cost</h2>\n{plans}",
         mode = explained.mode,
         requests = estimate.requests,
         calls = estimate.calls,
@@ -44,12 +55,14 @@ fn render(title: &str, grid: &[u64], explained: &Explanation) -> String {
 }
 
 const STYLE: &str = "body{font:15px system-ui,sans-serif;margin:2em auto;max-width:60em;\
-    background:#fff;color:#222}svg{max-width:100%;height:auto}.get{fill:#8da0cb}\
+    background:#fff;color:#222}@media(prefers-color-scheme:dark){body{background:#1b1b1b;color:#ddd}}";
+
+/// Nested in the class of a part where the page is another's.
+const COLOURS: &str = "svg{max-width:100%;height:auto}.get{fill:#8da0cb}\
     .range{fill:#66c2a5}.function{fill:#fc8d62}.cached{fill:#e5c494}.none{fill:#eee}.untouched{fill:#f7f7f7}\
     rect{stroke:#fff;stroke-width:.5}text{font:11px system-ui,sans-serif;fill:currentColor}\
     .axis{stroke:currentColor;stroke-width:1}.key{padding:.1em .7em;margin-right:.6em}\
-    @media(prefers-color-scheme:dark){body{background:#1b1b1b;color:#ddd}.untouched{fill:#262626}\
-    .none{fill:#333}rect{stroke:#1b1b1b}}";
+    @media(prefers-color-scheme:dark){.untouched{fill:#262626}.none{fill:#333}rect{stroke:#1b1b1b}}";
 
 const LEGEND: &str = "<p><span class=\"key\" style=\"background:#8da0cb\">get</span>\
     <span class=\"key\" style=\"background:#66c2a5\">range</span>\

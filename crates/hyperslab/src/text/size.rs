@@ -1,7 +1,7 @@
 //! Sizes in bytes as people read them.
 
 /// Shows a size with three significant digits in binary units.
-pub(crate) fn show(bytes: u64) -> String {
+pub fn show(bytes: u64) -> String {
     const UNITS: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
     if bytes < 1024 {
         return format!("{bytes} B");
@@ -22,7 +22,7 @@ pub(crate) fn show(bytes: u64) -> String {
 }
 
 /// Shows a count with commas between thousands.
-pub(crate) fn count(number: u64) -> String {
+pub fn count(number: u64) -> String {
     let digits = number.to_string();
     let mut out = String::with_capacity(digits.len() * 4 / 3);
     for (at, digit) in digits.chars().enumerate() {
@@ -35,7 +35,7 @@ pub(crate) fn count(number: u64) -> String {
 }
 
 /// Shows how many of something there are: `1 object`, `1,200 objects`.
-pub(crate) fn many(number: u64, noun: &str) -> String {
+pub fn many(number: u64, noun: &str) -> String {
     let plural = match number {
         1 => "",
         _ if noun.ends_with('s') => "es",
