@@ -133,6 +133,12 @@ def build_connector() -> None:
     cargo("build", "--release", "--quiet", "-p", "hyperslab-vol")
 
 
+def build_python() -> None:
+    """A release build of the Python package, laid into the tree."""
+    cargo("build", "--release", "--quiet", "-p", "hyperslab-python")
+    subprocess.run([str(ROOT / "scripts" / "python-package"), "release"], check=True)
+
+
 def connector_environment(plugins: Path, settings: str = "") -> dict[str, str]:
     """What leads HDF5 programs to the connector, alone in a folder: libhdf5 looks at all that is there."""
     plugins.mkdir(exist_ok=True)
@@ -147,10 +153,13 @@ def ours(environment: dict[str, str] | None = None) -> Worker:
     return Worker("hyperslab", [str(DRIVER), "serve"], environment)
 
 
-def peer(name: str, environment: dict[str, str] | None = None) -> Worker:
-    """A peer of `hsbench.peers`."""
+def peer(
+    name: str, environment: dict[str, str] | None = None, python: str | None = None
+) -> Worker:
+    """A peer of `hsbench.peers`; `python` is another interpreter below bench/ than its usual one."""
     own = ENVIRONMENT.get(name, {})
-    python = str(BENCH / OWN_PYTHON[name]) if name in OWN_PYTHON else sys.executable
+    python = python or OWN_PYTHON.get(name)
+    python = str(BENCH / python) if python else sys.executable
     command = [python, "-m", "hsbench.worker", name]
     return Worker(name, command, (environment or {}) | own)
 

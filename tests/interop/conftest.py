@@ -1,23 +1,23 @@
 """What the interop tests share: the program, random cells, and a comparison of bits."""
 
-import os
 import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests"))
+
+from cloud import program  # noqa: E402
 
 
 class Hyperslab:
     """The command line under test."""
 
     def __init__(self):
-        given = os.environ.get("HYPERSLAB_BIN", "target/debug/hyperslab")
-        self.program = (ROOT / given).resolve()
-        if not self.program.exists():
-            raise RuntimeError(f"{given} does not exist; build it with cargo build -p hyperslab-cli")
+        self.program = program()
 
     def run(self, *arguments):
         """Runs a command; a failure shows what the program said."""

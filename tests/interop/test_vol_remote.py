@@ -11,22 +11,9 @@ import numpy as np
 import pytest
 import zarr
 
+from cloud import Cloud
 from conftest import ROOT, Hyperslab
 from test_vol import EVERYTHING, plugins, run as run_locally  # noqa: F401
-
-
-class Cloud:
-    """A simulated S3 with one bucket."""
-
-    def __init__(self):
-        program = [Hyperslab().program, "sim", "--bucket", "data", "--json"]
-        self.process = subprocess.Popen(program, stdout=subprocess.PIPE, text=True)
-        line = self.process.stdout.readline()
-        self.env = json.loads(line)["env"]
-
-    def stop(self):
-        self.process.send_signal(signal.SIGINT)
-        self.process.wait(20)
 
 
 @pytest.fixture(scope="module")

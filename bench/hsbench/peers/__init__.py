@@ -24,12 +24,15 @@ MODULES = {
     "PyTables": "hsbench.peers.hdf5_",
     "kerchunk": "hsbench.peers.hdf5_",
     "virtualizarr": "hsbench.peers.hdf5_",
+    "hyperslab-py": "hsbench.peers.hyperslab_py",
+    "hyperslab-py-cached": "hsbench.peers.hyperslab_py",
 }
 
 # What a peer needs in the environment of its process before anything is imported.
 ENVIRONMENT = {
     # zarrs ties its concurrency to its threads, and those to the cores.
     "zarr+zarrs-64": {"RAYON_NUM_THREADS": "64"},
+    "hyperslab-py-cached": {"HSBENCH_OPTIONS": "cache=256MiB;cache_fresh=1h"},
 }
 
 # Interpreters, below bench/, of peers whose packages do not go together with the others.

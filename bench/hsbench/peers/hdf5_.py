@@ -69,6 +69,10 @@ class H5py(Files):
         path, dataset = split(url)
         return self.file(path)[dataset]
 
+    def ingest(self, url: str, spec: dict[str, Any], cells: np.ndarray) -> None:
+        path, dataset = split(url)
+        write_dataset(self.h5py, path, dataset, spec, cells)
+
     def read(self, array: Any) -> Any:
         # Straight into its result: the fastest way it has.
         out = np.empty(array.shape, array.dtype)

@@ -59,6 +59,11 @@ impl PartialEq for Spelling {
 }
 
 impl Spelling {
+    /// Keeps how a fill value is spelled in a format that is never written.
+    pub(super) fn of_fill(fill: &Value) -> Self {
+        Spelling(Some(Box::new((Value::Null, fill.clone()))))
+    }
+
     /// The kept spelling, unless it means something else than type and fill value now are.
     fn of(&self, dtype: &DataType, fill: &FillValue) -> Option<(Value, Value)> {
         let (type_json, fill_json) = self.0.as_deref()?;
@@ -69,6 +74,13 @@ impl Spelling {
 }
 
 impl ArrayMeta {
+    /// True if the metadata says that there is no fill value, as Zarr v2 may: cells that nobody wrote
+    /// read as zeros, and zeros do not mean that nobody wrote them.
+    pub fn has_no_fill(&self) -> bool {
+        let spelled = self.spelling.0.as_deref();
+        spelled.is_some_and(|(_, fill)| fill.is_null())
+    }
+
     /// True for a dataset of HDF5 without chunks: its units are ours, and a copy may have others.
     pub fn has_free_layout(&self) -> bool {
         self.format == ZarrFormat::Hdf5

@@ -63,7 +63,7 @@ impl ArrayMeta {
             attributes,
             dimension_names,
             extra: Map::new(),
-            spelling: Spelling::default(),
+            spelling: Spelling::of_fill(field("fill_value")?),
         };
         meta.check_sizes()?;
         Ok(meta)
