@@ -42,6 +42,7 @@ mod fetch;
 mod file;
 mod group;
 mod guess;
+mod here;
 mod lanes;
 mod location;
 mod mosaic;

@@ -9,11 +9,10 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use futures::future::{try_join, try_join_all};
-use futures::{FutureExt, StreamExt, TryStreamExt, stream};
+use futures::{StreamExt, TryStreamExt, stream};
 use hyperslab_format::ObjectPieces;
 use hyperslab_index::Selection;
 use hyperslab_plan::Method;
-use hyperslab_store::blocking_here;
 
 use crate::array::{Array, State};
 use crate::deliver::{deliver, deliver_all, prepare};
@@ -23,7 +22,7 @@ use crate::plan::{Described, LOCATED, Planned, describe};
 use crate::scatter::Destination;
 use crate::session::MEMORY_UNIT;
 use crate::tasks::Tasks;
-use crate::{Error, ErrorKind, Result, Session, call, lanes, mosaic, parts, ranges};
+use crate::{Error, ErrorKind, Result, Session, call, here, lanes, mosaic, parts, ranges};
 
 /// One array, one selection, one destination.
 #[derive(Debug)]
@@ -75,9 +74,6 @@ async fn within<T>(deadline: Duration, work: impl Future<Output = Result<T>>) ->
     }
 }
 
-/// Reads of at most so many bytes of one local file are done where they are asked for.
-const SMALL: u64 = 128 << 10;
-
 /// Objects that are planned together; a query with more is planned in several steps.
 const BATCH: usize = 4096;
 
@@ -98,6 +94,12 @@ async fn run_jobs(session: &Session, mut jobs: Vec<Job>) -> Result<()> {
 
 /// Reads selections of arrays that have their cells themselves.
 async fn run_round(session: &Session, jobs: Vec<Job>) -> Result<()> {
+    if let [job] = &jobs[..]
+        && !job.array.inner().open.lazy
+        && let Some(done) = here::read_held(job)
+    {
+        return done;
+    }
     let mut tasks = Tasks::new(session)?.at_most(4 * session.options().concurrency);
     let mut batch = Vec::new();
     for job in jobs {
@@ -141,7 +143,7 @@ async fn run_files(session: &Session, job: &Arc<Job>) -> Result<()> {
         }
         let flight = job.array.flight_bytes(&job.state, &batch[0]);
         if let [object] = &batch[..]
-            && let Some(done) = read_here(job, object)
+            && let Some(done) = here::read_file(job, object)
         {
             done?;
             continue;
@@ -159,30 +161,6 @@ async fn run_files(session: &Session, job: &Arc<Job>) -> Result<()> {
         })
         .await?;
     }
-}
-
-/// Reads a few cells of one local file where it is called: handing them to another thread would take
-/// longer. `None` if they are many, or if that would have to wait.
-fn read_here(job: &Arc<Job>, object: &ObjectPieces) -> Option<Result<()>> {
-    let cells: u64 = object
-        .pieces
-        .iter()
-        .map(|piece| piece.part.num_cells())
-        .sum();
-    let unit = job.state.unit_bytes() as u64;
-    let bytes = match job.state.has_raw_units() {
-        true => cells.saturating_mul(job.state.cell as u64),
-        false => unit.saturating_mul(object.pieces.len() as u64),
-    };
-    if bytes > SMALL {
-        return None;
-    }
-    let read = async {
-        let fetched = job.array.fetch_file(&job.state, &object.key).await?;
-        deliver(job, &object.pieces, &prepare(&job.state, fetched)?)
-    };
-    let done = blocking_here(|| read.now_or_never())?;
-    Some(done.map_err(job.array.name_chunk(object)))
 }
 
 /// Plans objects of remote stores together, and starts to read them.
