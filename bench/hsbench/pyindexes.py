@@ -7,8 +7,7 @@ import sys
 from typing import Any
 
 import numpy as np
-from conftest import stored_forms
-from expressions import expression
+from expressions import expression, stored_forms
 
 SHAPES = [(23,), (9, 11), (6, 7, 5), (4, 3, 5, 4), (), (0, 4), (6, 1), (3, 2, 2, 2, 3)]
 

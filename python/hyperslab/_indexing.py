@@ -337,7 +337,7 @@ def advanced(key: tuple[Any, ...], shape: tuple[int, ...], write: bool) -> Index
             place.append(0)
             axis += 1
         elif what == "array":
-            arrays[axis] = wrapped(part, axis, shape)
+            arrays[axis] = part
             shapes.append(part.shape)
             place.append(axis)
             axis += 1
@@ -357,6 +357,9 @@ def advanced(key: tuple[Any, ...], shape: tuple[int, ...], write: bool) -> Index
         raise IndexError(
             f"shape mismatch: indexing arrays could not be broadcast together with shapes {shown}"
         ) from None
+    for axis, array in arrays.items():
+        # NumPy looks at coordinates only where any are left once they are broadcast together.
+        arrays[axis] = np.zeros_like(array) if 0 in common else wrapped(array, axis, shape)
     uniques = {axis: np.unique(array, return_inverse=True) for axis, array in arrays.items()}
     combinations = math.prod(len(unique) for unique, _ in uniques.values())
     dense = not write and combinations <= DENSE * math.prod(common)

@@ -1,6 +1,8 @@
-"""Random indexing expressions, right ones and wrong ones; also what `bench/run pyindex` draws from."""
+"""Random indexing expressions, and arrays in every stored form; `bench/run pyindex` uses them, too."""
 
 import numpy as np
+
+import hyperslab as hs
 
 
 def number(draw, side, wrong):
@@ -73,3 +75,22 @@ def expression(draw, shape, wrong=0.03):
     if draw.random() < 0.02:
         parts.append(bool(draw.integers(0, 2)))
     return parts[0] if len(parts) == 1 and draw.random() < 0.5 else tuple(parts)
+
+
+def stored_forms(folder, remote, cells):
+    """The same cells in six stored forms: (name, array)."""
+    import h5py
+
+    sides = [max(1, (side + 2) // 3) for side in cells.shape]
+    shards = [2 * side for side in sides]
+    raw = {"compression": False, "chunks": sides, "overwrite": True}
+    yield "raw", hs.save(f"{folder}/raw.zarr", cells, **raw)
+    yield "zstd", hs.save(f"{folder}/zstd.zarr", cells, chunks=sides, overwrite=True)
+    yield "sharded", hs.save(f"{folder}/sharded.zarr", cells, chunks=sides, shards=shards, overwrite=True)
+    with h5py.File(f"{folder}/h.h5", "w") as file:
+        how = {"chunks": tuple(sides), "compression": "gzip", "shuffle": True} if cells.size and sides else {}
+        file.create_dataset("chunked", data=cells, **how)
+        file.create_dataset("contiguous", data=cells)
+    yield "hdf5 chunked", hs.open(f"{folder}/h.h5/chunked")
+    yield "hdf5 contiguous", hs.open(f"{folder}/h.h5/contiguous")
+    yield "remote", hs.save(f"{remote}/remote.zarr", cells, **raw)

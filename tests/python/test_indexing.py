@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from conftest import same, stored_forms
-from expressions import expression
+from conftest import same
+from expressions import expression, stored_forms
 
 import hyperslab as hs
 
