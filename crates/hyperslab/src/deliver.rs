@@ -235,6 +235,12 @@ fn decode_unit(
                 Ok(())
             });
         }
+        // Cells behind the last wanted one are not decoded, where that can be left out.
+        let end = piece.part.run_summary(&state.order, state.cell as u64).end as usize;
+        let front = end < want - want / 8 && chain.decodes_in_steps();
+        if front && chain.decode_front(input, &mut cells[..want], end)? {
+            return out.scatter(&cells[..end], &piece.part, &state.order);
+        }
         decode(&mut cells[..want], scratch)?;
         out.scatter(&cells[..want], &piece.part, &state.order)
     })

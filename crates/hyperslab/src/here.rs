@@ -17,10 +17,20 @@ use crate::fetch::Fetched;
 use crate::plan::wanted;
 use crate::read::Job;
 
-/// Bytes that are decoded or copied, at most.
+/// Bytes that are decoded, at most.
 const SMALL: u64 = 128 << 10;
+/// Bytes that are copied, at most.
+const SMALL_COPY: u64 = 512 << 10;
 /// Objects, at most.
 const FEW: usize = 4;
+
+/// How much is done here, at most.
+fn limit(job: &Job) -> u64 {
+    match job.state.has_raw_units() {
+        true => SMALL_COPY,
+        false => SMALL,
+    }
+}
 
 /// Bytes that pieces of an object decode to.
 fn work(job: &Job, object: &ObjectPieces) -> u64 {
@@ -36,17 +46,26 @@ fn work(job: &Job, object: &ObjectPieces) -> u64 {
     }
 }
 
-/// Reads a few cells of one local file. `None` if they are many, or if that would have to wait.
-pub(crate) fn read_file(job: &Arc<Job>, object: &ObjectPieces) -> Option<Result<()>> {
-    if work(job, object) > SMALL {
+/// Reads a few cells of local files. `None` if they are many, or if that would have to wait.
+pub(crate) fn read_files(job: &Arc<Job>, objects: &[ObjectPieces]) -> Option<Result<()>> {
+    let total: u64 = objects
+        .iter()
+        .take(FEW)
+        .map(|object| work(job, object))
+        .sum();
+    if objects.len() > FEW || total > limit(job) {
         return None;
     }
-    let read = async {
-        let fetched = job.array.fetch_file(&job.state, &object.key).await?;
-        deliver(job, &object.pieces, &prepare(&job.state, fetched)?)
-    };
-    let done = blocking_here(|| read.now_or_never())?;
-    Some(done.map_err(job.array.name_chunk(object)))
+    for object in objects {
+        let read = async {
+            let fetched = job.array.fetch_file(&job.state, &object.key).await?;
+            deliver(job, &object.pieces, &prepare(&job.state, fetched)?)
+        };
+        if let Err(e) = blocking_here(|| read.now_or_never())? {
+            return Some(Err(job.array.name_chunk(object)(e)));
+        }
+    }
+    Some(Ok(()))
 }
 
 /// Reads a few cells of a remote store that are in the session's memory, and need not be asked for
@@ -63,7 +82,7 @@ pub(crate) fn read_held(job: &Job) -> Option<Result<()>> {
     let mut total = 0;
     for object in job.state.resolver.objects(&job.selection).ok()? {
         total += work(job, &object);
-        if found.len() == FEW || total > SMALL {
+        if found.len() == FEW || total > limit(job) {
             return None;
         }
         let fetched = held(job, &object)?;

@@ -142,9 +142,7 @@ async fn run_files(session: &Session, job: &Arc<Job>) -> Result<()> {
             return Ok(());
         }
         let flight = job.array.flight_bytes(&job.state, &batch[0]);
-        if let [object] = &batch[..]
-            && let Some(done) = here::read_file(job, object)
-        {
+        if let Some(done) = here::read_files(job, &batch) {
             done?;
             continue;
         }

@@ -117,6 +117,39 @@ pub(super) fn unzstd_in_steps(
     out: &mut [u8],
     done: &mut dyn FnMut(&[u8]) -> Result<()>,
 ) -> Result<usize> {
+    unzstd_until(data, out, STEP, &mut |so_far| done(so_far).map(|()| false))
+}
+
+/// Decodes the front of a frame, at least `enough` bytes of it, if the frame says how many there are of
+/// all and has no checksum, which only all of them would show to be right; false if it does not, and
+/// nothing is decoded.
+pub(super) fn unzstd_front(data: &[u8], out: &mut [u8], enough: usize) -> Result<bool> {
+    /// Of the descriptor of a frame, which follows four bytes of signature.
+    const CHECKSUM: u8 = 1 << 2;
+    let checked = data.get(4).is_none_or(|flags| flags & CHECKSUM != 0);
+    if checked || zstd_len(data) != Some(out.len()) {
+        return Ok(false);
+    }
+    let written = unzstd_until(
+        data,
+        out,
+        STEP / 4,
+        &mut |so_far| Ok(so_far.len() >= enough),
+    )?;
+    match written >= enough {
+        true => Ok(true),
+        false => Err(Error::data("zstd: the data end too early")),
+    }
+}
+
+/// Decodes by steps of so many bytes of data until `enough`, called with all that is there so far, says
+/// so.
+fn unzstd_until(
+    data: &[u8],
+    out: &mut [u8],
+    step: usize,
+    enough: &mut dyn FnMut(&[u8]) -> Result<bool>,
+) -> Result<usize> {
     let fail = |code| Error::data(format!("zstd: {}", zstd_safe::get_error_name(code)));
     CONTEXTS.with_borrow_mut(|c| {
         let context = c.stepwise.get_or_insert_with(DCtx::create);
@@ -127,7 +160,7 @@ pub(super) fn unzstd_in_steps(
             .map_err(fail)?;
         let (mut read, mut written) = (0, 0);
         loop {
-            let end = data.len().min(read + STEP);
+            let end = data.len().min(read + step);
             let mut input = InBuffer::around(&data[..end]);
             input.set_pos(read);
             let mut output = OutBuffer::around_pos(&mut *out, written);
@@ -136,7 +169,9 @@ pub(super) fn unzstd_in_steps(
                 .map_err(fail)?;
             let before = (read, written);
             (read, written) = (input.pos(), output.pos());
-            done(&out[..written])?;
+            if enough(&out[..written])? {
+                return Ok(written);
+            }
             if more == 0 {
                 break;
             }
@@ -151,7 +186,7 @@ pub(super) fn unzstd_in_steps(
         if read < data.len() {
             let rest = c.unzstd.decompress(&mut out[written..], &data[read..]);
             written += rest.map_err(fail)?;
-            done(&out[..written])?;
+            enough(&out[..written])?;
         }
         Ok(written)
     })
@@ -241,6 +276,25 @@ mod tests {
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(40))]
+
+        #[test]
+        fn the_front_of_zstd_is_that_of_all(
+            whole in prop::collection::vec(0..4_u8, 1..400_000),
+            at in 0.0..1.0_f64,
+        ) {
+            let encoded = zstd(&whole, 1, false).unwrap();
+            let enough = 1 + (at * (whole.len() - 1) as f64) as usize;
+            let mut out = vec![9; whole.len()];
+            prop_assert!(unzstd_front(&encoded, &mut out, enough).unwrap());
+            prop_assert_eq!(&out[..enough], &whole[..enough]);
+            // One with a checksum is for those who read all of it, as is one of another size.
+            let checked = zstd(&whole, 1, true).unwrap();
+            prop_assert!(!unzstd_front(&checked, &mut out, enough).unwrap());
+            prop_assert!(!unzstd_front(&encoded, &mut out[1..], enough).unwrap());
+            // What is cut off before the wanted bytes is an error.
+            let cut = &encoded[..encoded.len().min(12)];
+            prop_assert!(!matches!(unzstd_front(cut, &mut out, whole.len()), Ok(true)));
+        }
 
         #[test]
         fn zstd_decodes_in_steps_as_at_once(

@@ -426,6 +426,12 @@ impl CodecChain {
         }
     }
 
+    /// Decodes the first `enough` bytes of cells into the front of `out`, which has room for all of them;
+    /// false if only all of them can be decoded. Only for chains that [`CodecChain::decodes_in_steps`].
+    pub fn decode_front(&self, encoded: &[u8], out: &mut [u8], enough: usize) -> Result<bool> {
+        compress::unzstd_front(encoded, out, enough)
+    }
+
     /// Undoes the filters when the size of the result is known exactly.
     fn undo_filters(&self, encoded: &[u8], out: &mut [u8], scratch: &mut Scratch) -> Result<()> {
         let want = out.len();
