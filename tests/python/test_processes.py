@@ -139,7 +139,9 @@ def test_forks_while_others_read(array):
 def test_ctrl_c_ends_a_read_within_a_second(monkeypatch):
     slow = Cloud("--latency", "30s")
     try:
-        program = "import hyperslab as hs\nprint('go', flush=True)\nhs.open('s3://data/x.zarr')"
+        # Where tests run in the background, their children would not hear of Ctrl-C at all.
+        program = "import signal\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        program += "import hyperslab as hs\nprint('go', flush=True)\nhs.open('s3://data/x.zarr')"
         environment = os.environ | slow.env | {"PYTHONPATH": str(ROOT / "python")}
         child = subprocess.Popen(
             [sys.executable, "-c", program], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True

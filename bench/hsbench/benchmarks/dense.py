@@ -30,7 +30,7 @@ PEERS = ("tensorstore", "zarr-python", "zarr-python-64", "zarr+zarrs")
 GOAL = 1.05
 # How much oftener systems run that are near the fastest: a simulated network is steadier than memory,
 # where runs of a tenth of a second take up to three times as long as others of the same system.
-AGAIN = {"disk": 2 * MORE, "s3": 1}
+AGAIN = {"disk": MORE + 1, "s3": 1}
 MIB = 1 << 20
 PRESET = "fast"
 # The preset `fast` of crates/sim/presets.toml: seconds, bytes per second.

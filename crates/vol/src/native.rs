@@ -75,7 +75,8 @@ pub(crate) struct Id {
 impl Id {
     /// Takes over an identifier that a call returned; `None` if it failed.
     pub(crate) fn new(library: &'static Library, id: Hid) -> Option<Id> {
-        (id > 0).then_some(Id { library, id })
+        // Not `then_some`: one that is made and not wanted would be released.
+        (id > 0).then(|| Id { library, id })
     }
 
     pub(crate) fn get(&self) -> Hid {
