@@ -57,6 +57,7 @@ functions! {
 
     fn H5Pcopy(Hid) -> Hid;
     fn H5Pset_vol(Hid, Hid, *const c_void) -> Herr;
+    fn H5Pget_driver(Hid) -> Hid;
     fn H5Pset_fapl_core(Hid, usize, bool) -> Herr;
     fn H5Pset_fapl_sec2(Hid) -> Herr;
     fn H5Pset_file_image(Hid, Ptr, usize) -> Herr;

@@ -126,6 +126,31 @@ impl Library {
             .map(|found| unsafe { *found.cast::<Hid>() })
     }
 
+    /// True if a file driver is one that a program brings itself: h5py has one for Python's file objects.
+    pub(crate) fn is_foreign_driver(&self, driver: Hid) -> bool {
+        /// Variables of HDF5 2.x, and functions of 1.14, that tell what the library's own drivers are.
+        const OWN: [(&CStr, &CStr); 9] = [
+            (c"H5FD_SEC2_id_g", c"H5FD_sec2_init"),
+            (c"H5FD_CORE_id_g", c"H5FD_core_init"),
+            (c"H5FD_LOG_id_g", c"H5FD_log_init"),
+            (c"H5FD_FAMILY_id_g", c"H5FD_family_init"),
+            (c"H5FD_MULTI_id_g", c"H5FD_multi_init"),
+            (c"H5FD_STDIO_id_g", c"H5FD_stdio_init"),
+            (c"H5FD_SPLITTER_id_g", c"H5FD_splitter_init"),
+            (c"H5FD_ONION_id_g", c"H5FD_onion_init"),
+            (c"H5FD_DIRECT_id_g", c"H5FD_direct_init"),
+        ];
+        type Init = unsafe extern "C" fn() -> Hid;
+        let own = |(variable, function): &(&CStr, &CStr)| {
+            self.id(variable).or_else(|| {
+                let found = self.symbol(function)?;
+                // SAFETY: functions of these names have that type, and may be called any number of times.
+                Some(unsafe { mem::transmute::<*mut c_void, Init>(found)() })
+            })
+        };
+        driver > 0 && !OWN.iter().filter_map(own).any(|id| id == driver)
+    }
+
     /// Looks up the native connector; from then on calls can be handed on to it.
     pub(crate) fn start(&self) -> Option<()> {
         if self.native.get().is_some() {

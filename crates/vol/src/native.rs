@@ -408,6 +408,13 @@ impl Native {
         Ok(file)
     }
 
+    /// Closes a file of the native connector's, whose objects may still be open.
+    pub(crate) fn close_file(&self, file: Ptr, transfer: Hid) -> Result<()> {
+        // SAFETY: the file is one of the native connector's, and lives as long as its objects.
+        let status = unsafe { (self.class.file.close)(file, transfer, ptr::null_mut()) };
+        check(status, "close a file that was asked for")
+    }
+
     /// The type, space or creation properties of a dataset.
     pub(crate) fn of_dataset(&self, dataset: Ptr, what: c_int, transfer: Hid) -> Result<Id> {
         let mut args = Single {

@@ -67,6 +67,13 @@ impl Object {
         }
     }
 
+    /// It is given up without being closed; what libhdf5 made for itself was a file.
+    pub(crate) fn forgotten(&self) {
+        if let Some(file) = self.file.as_ref().filter(|_| !self.is_counted) {
+            file.closed(self.under);
+        }
+    }
+
     /// The cells of a dataset, and the file that it is in; `None` if the native connector has them.
     pub(crate) fn cells(&self, native: Native, transfer: Hid) -> Result<Option<Cells<'_>>> {
         let Some(file) = &self.file else {

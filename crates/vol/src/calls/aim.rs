@@ -147,8 +147,10 @@ impl Aim {
         let name = beside(file.program_name(), &name);
         let flags = if file.is_writable() { WRITE } else { 0 };
         let (name, path) = (c_text(name)?, c_text(path)?);
-        let inside = native.file_of(below.object, below.kind, transfer)?;
-        let opened = native.open_linked(&name, access, flags, (inside, file.bounds), transfer)?;
+        let asked = (below.object, below.kind);
+        let opened = file.with_native(native, asked, transfer, |inside| {
+            native.open_linked(&name, access, flags, (inside, file.bounds), transfer)
+        })?;
         self.object = wrap::object_of(native, opened.get())
             .ok_or_else(|| Error::internal("a file that a link leads to is not ours"))?;
         self.there = Some(There {

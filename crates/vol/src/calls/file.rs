@@ -37,7 +37,8 @@ struct Named {
     settings: String,
 }
 
-/// What a name says; `None` if it is no text, which names of files in stores are.
+/// What a name says; `None` if it is no text, which names of files in stores are, or if the program reads
+/// the file by a driver of its own.
 ///
 /// # Safety
 /// `name` ends with a zero, and the list is open.
@@ -46,6 +47,12 @@ unsafe fn named(native: Native, name: *const c_char, access: Hid) -> Result<Opti
     let Ok(name) = unsafe { CStr::from_ptr(name) }.to_str() else {
         return Ok(None);
     };
+    // SAFETY: the list is open; the answer is not ours to release.
+    let driver = unsafe { (native.library.api.H5Pget_driver)(access) };
+    if native.library.is_foreign_driver(driver) {
+        // The name of such a file is not where it is.
+        return Ok(None);
+    }
     let settings = native.config(access);
     let folder = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("/"));
     let (config, _) = session(&settings)?;

@@ -118,10 +118,9 @@ unsafe fn forget_removed(
     // SAFETY: the caller says so.
     let (file, inside, kind) = unsafe { (file_of(object), under(object), (*at).object_kind) };
     match file.filter(|file| !file.is_in_place()) {
-        Some(file) => {
-            let inside = native.file_of(inside, kind, transfer)?;
+        Some(file) => file.with_native(native, (inside, kind), transfer, |inside| {
             file.forget_removed(native, inside, transfer)
-        }
+        }),
         None => Ok(()),
     }
 }

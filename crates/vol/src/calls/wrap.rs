@@ -70,7 +70,10 @@ unsafe extern "C" fn wrap_object(object: Ptr, object_kind: c_int, context: Ptr) 
     };
     match object_kind {
         // A file that is open has one of these for itself, until the last of its objects is closed.
-        kind::FILE => Object::wrap_uncounted(object, Some(file)),
+        kind::FILE => {
+            file.opened(object);
+            Object::wrap_uncounted(object, Some(file))
+        }
         _ => Object::wrap(object, Some(file)),
     }
 }
@@ -80,6 +83,7 @@ unsafe extern "C" fn unwrap_object(object: Ptr) -> Ptr {
     unsafe {
         let native = under(object);
         if !native.is_null() {
+            Object::of(object).forgotten();
             Object::release(object);
         }
         native

@@ -71,8 +71,12 @@ fn paths(native: Native, from: &Side, transfer: Hid) -> Result<Vec<String>> {
         return Ok(vec![String::new()]);
     }
     let address = native.address(root.object, root.kind, transfer)?;
-    let file = native.file_of(root.object, root.kind, transfer)?;
-    let image = Bytes::from(native.image(file, transfer)?);
+    let image = |file| native.image(file, transfer);
+    let image = match from.file {
+        Some(file) => file.with_native(native, (root.object, root.kind), transfer, image),
+        None => image(native.file_of(root.object, root.kind, transfer)?),
+    };
+    let image = Bytes::from(image?);
     let objects: HashMap<u64, Object> = block_on(objects_in(image))?
         .into_iter()
         .map(|noted| (noted.address, noted.object))

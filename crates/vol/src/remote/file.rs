@@ -178,13 +178,36 @@ impl RemoteFile {
         self.session.flush_trace();
     }
 
+    /// What the native connector knows it by, if the program has the file itself open.
+    fn handle(&self) -> Option<Ptr> {
+        let handles = self.handles.lock().unwrap_or_else(PoisonError::into_inner);
+        handles.first().map(|handle| *handle as Ptr)
+    }
+
+    /// Does something with the native connector's file, asked by an object of a kind.
+    ///
+    /// Where the program has closed the file and still has objects of it, asking the native connector
+    /// for it makes that believe that it is open again, and it would not be closed with the last of
+    /// them. So it is closed once more.
+    pub(crate) fn with_native<T>(
+        &self,
+        native: Native,
+        (object, kind): (Ptr, c_int),
+        transfer: Hid,
+        work: impl FnOnce(Ptr) -> Result<T>,
+    ) -> Result<T> {
+        if let Some(handle) = self.handle() {
+            return work(handle);
+        }
+        let file = native.file_of(object, kind, transfer)?;
+        let done = work(file);
+        native.close_file(file, transfer)?;
+        done
+    }
+
     /// Writes everything that was changed, if the program has the file itself open.
     pub(super) fn flush_open(&self, native: Native, transfer: Hid) -> Result<()> {
-        let handle = {
-            let handles = self.handles.lock().unwrap_or_else(PoisonError::into_inner);
-            handles.first().map(|handle| *handle as Ptr)
-        };
-        match handle {
+        match self.handle() {
             Some(handle) => self.flush(native, handle, transfer),
             None => Ok(()),
         }
@@ -409,11 +432,15 @@ impl RemoteFile {
     pub(crate) fn flush_from(
         &self,
         native: Native,
-        (object, kind): (Ptr, c_int),
+        object: (Ptr, c_int),
         transfer: Hid,
     ) -> Result<()> {
-        let file = native.file_of(object, kind, transfer)?;
-        self.flush(native, file, transfer)
+        if !self.writable || !self.lock().touched {
+            return Ok(());
+        }
+        self.with_native(native, object, transfer, |file| {
+            self.flush(native, file, transfer)
+        })
     }
 
     /// Writes everything that was changed: chunks first, then metadata, and the hierarchy last, by
