@@ -4,7 +4,7 @@ use std::ffi::{CStr, CString, c_char, c_int, c_uint};
 use std::ops::Deref;
 use std::ptr;
 
-use hyperslab::format::hdf5::{Description, Entry, FileArray};
+use hyperslab::format::hdf5::{Description, Entry, FileArray, seal};
 use hyperslab::{Error, FillValue, Result};
 
 use crate::abi::{
@@ -185,6 +185,7 @@ impl Native {
         let mut image = vec![0; ask(0, ptr::null_mut())?];
         let length = ask(image.len(), image.as_mut_ptr().cast())?;
         image.truncate(length);
+        seal(&mut image);
         Ok(image)
     }
 

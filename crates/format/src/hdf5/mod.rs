@@ -38,6 +38,7 @@ pub use file::{File, Found};
 pub use mapping::{Entry, Slab, Stored};
 pub use node::{Elsewhere, FileArray, HeapType, Member, MemberKind, Object};
 pub use resolve::FileResolver;
+pub use superblock::seal;
 
 use crate::{Error, Result};
 

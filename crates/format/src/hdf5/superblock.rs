@@ -59,6 +59,21 @@ pub(crate) fn find(blocks: &Blocks) -> Result<u64> {
     }
 }
 
+/// Gives the superblock that a file begins with the checksum that it ought to have: HDF5 1.14 clears
+/// flags in images of files, and leaves the checksum as it was. Versions that have none stay as they are.
+pub fn seal(image: &mut [u8]) {
+    // Signature, version, size of addresses, size of lengths, flags; four addresses; checksum.
+    let (Some([2 | 3, offset]), true) = (image.get(8..10), image.starts_with(SIGNATURE)) else {
+        return;
+    };
+    let end = 12 + 4 * usize::from(*offset);
+    if let Some((bytes, rest)) = image.split_at_mut_checked(end)
+        && let Some(stored) = rest.first_chunk_mut::<4>()
+    {
+        *stored = hdf5_reader::checksum::jenkins_lookup3(bytes).to_le_bytes();
+    }
+}
+
 /// Parses the superblock, which is at address 0.
 pub(crate) fn parse(blocks: &Blocks) -> Result<Superblock> {
     let bytes = blocks.up_to(0, LONGEST)?;
@@ -145,4 +160,28 @@ fn at<'a>(cursor: Cursor<'_>, bytes: &'a [u8], sizes: Sizes) -> Result<Cursor<'a
     let mut next = Cursor::new(bytes, sizes);
     next.skip(cursor.position())?;
     Ok(next)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_superblock_is_sealed_and_others_are_left_alone() {
+        let mut image = [SIGNATURE, &[3, 8, 8, 0][..], &[7; 32], &[0; 8]].concat();
+        seal(&mut image);
+        let stored = u32::from_le_bytes(image[44..48].try_into().unwrap());
+        crate::hdf5::checksum(&image[..44], stored, "superblock").unwrap();
+        assert_eq!(image[48..], [0; 4]);
+        for other in [
+            &b"\x89HDF\r\n\x1a\n\0"[..],
+            &image[..46],
+            b"",
+            b"no file at all",
+        ] {
+            let mut same = other.to_vec();
+            seal(&mut same);
+            assert_eq!(same, other);
+        }
+    }
 }
