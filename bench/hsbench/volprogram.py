@@ -120,8 +120,10 @@ class Program:
             options["fillvalue"] = 3
         name = self.fresh()
         dataset = self.file.create_dataset(name, shape, kind, **options)
-        # Of texts that nobody wrote, libhdf5 itself shows whatever was in memory.
-        if self.random.random() < 0.6 or kind == "S5":
+        # Of texts that nobody wrote, libhdf5 itself shows whatever was in memory; of cells without chunks
+        # and a fill value, whatever was in their place in the file.
+        anything = kind == "S5" or "chunks" not in options and "fillvalue" not in options
+        if self.random.random() < 0.6 or anything:
             dataset[...] = self.cells(dataset, dataset.shape)
         self.say("made", name, dataset.shape, dataset.dtype, dataset.chunks, dataset.maxshape,
                  dataset.compression, dataset.compression_opts, dataset.shuffle, dataset.fletcher32,
@@ -313,7 +315,8 @@ class Program:
         if not kind.kind == "i":
             dataset[...] = self.cells(dataset, dataset.shape)
         else:
-            dataset[0] = 5
+            # All of them: see `make_dataset`.
+            dataset[...] = 5
         self.say("others", dataset.name, dataset.dtype)
 
     def make_virtual(self) -> None:

@@ -616,21 +616,28 @@ impl Native {
         // SAFETY: the list is open.
         let status = unsafe { (api.H5Pget_virtual_count)(creation.get(), &mut count) };
         check(status, "tell the sources of a dataset")?;
+        if dims.contains(&0) {
+            // libhdf5 does not tell which none of no elements are meant.
+            count = 0;
+        }
         let entry = |i: usize| {
             // SAFETY: the list is open, and has so many sources; there is as much room as is said.
             unsafe {
                 let list = creation.get();
                 let place = self.id((api.H5Pget_virtual_vspace)(list, i), "tell a source")?;
+                if Space::new(self.library, place.get()).selected()? == 0 {
+                    return Ok(None);
+                }
                 let source = self.id((api.H5Pget_virtual_srcspace)(list, i), "tell a source")?;
-                Ok(Entry {
+                Ok(Some(Entry {
                     file: text_of(|to, room| (api.H5Pget_virtual_filename)(list, i, to, room)),
                     dataset: text_of(|to, room| (api.H5Pget_virtual_dsetname)(list, i, to, room)),
                     source: Space::new(self.library, source.get()).stored()?,
                     place: Space::new(self.library, place.get()).stored()?,
-                })
+                }))
             }
         };
-        let entries: Result<Vec<Entry>> = (0..count).map(entry).collect();
+        let entries: Result<Vec<Entry>> = (0..count).filter_map(|i| entry(i).transpose()).collect();
         Ok((array.array()?, entries?))
     }
 

@@ -15,7 +15,7 @@ use super::dataset::carry;
 use super::open::flush_all;
 use crate::abi::{Hid, Ptr, kind};
 use crate::config::Config;
-use crate::native::Native;
+use crate::native::{Below, Native};
 
 /// A file in a store.
 #[derive(Debug)]
@@ -342,8 +342,13 @@ impl RemoteFile {
             self.config.names.named(self.program_name(), &prefixed)
         };
         let entries = entries.into_iter().map(|mut entry| {
-            if entry.file != "." {
-                entry.file = named(&entry.file);
+            match entry.file.as_str() {
+                "." => {
+                    if let Some(path) = self.array_of(native, dataset, &entry.dataset, transfer) {
+                        entry.dataset = path;
+                    }
+                }
+                other => entry.file = named(other),
             }
             entry
         });
@@ -352,6 +357,20 @@ impl RemoteFile {
             .virtual_array(&self.url, &described, entries.collect());
         let array = block_on(array)?;
         Ok(Arc::new(Dataset::of_others(described, array)?))
+    }
+
+    /// The array of a dataset of this file, by its name: several names may lead to it, and the array is at
+    /// one of them only.
+    fn array_of(&self, native: Native, from: Ptr, name: &str, transfer: Hid) -> Option<String> {
+        let below = Below {
+            object: from,
+            kind: kind::DATASET,
+        };
+        let name = format!("/{}", name.trim_start_matches('/'));
+        let found = native.open(&below, &name, transfer)?;
+        let address = native.address(found.object, found.kind, transfer).ok()?;
+        let path = self.lock().arrays.get(&address).cloned()?;
+        Some(format!("/{path}"))
     }
 
     /// What stands before the names of files with sources of a virtual dataset, as the environment or
