@@ -560,3 +560,72 @@ def test_netcdf_by_xarray_goes_there_and_back(run, tmp_path):
     native = run(program, tmp_path / "x.nc", native=True)
     assert run(program, "x.nc", config="root=s3://data/netcdf") == native
     assert native.startswith("True")
+
+
+def test_sources_of_virtual_datasets_have_several_names(run, tmp_path):
+    """The array of a dataset is at one of its names, and the mapping may name another."""
+    program = """
+        import h5py, numpy as np, sys
+        with h5py.File(sys.argv[1], "w") as file:
+            file["z"] = np.arange(6)
+            layout = h5py.VirtualLayout((6,), "i8")
+            layout[:] = h5py.VirtualSource(file["z"])
+            file.create_virtual_dataset("v", layout, fillvalue=7)
+            file["a"] = file["z"]
+            none = h5py.VirtualLayout((2, 0), "i8")
+            none[0] = h5py.VirtualSource(file.create_dataset("empty", (0,), "i8"))
+            file.create_virtual_dataset("none", none)
+        with h5py.File(sys.argv[1]) as file:
+            print(file["v"][()].tolist(), file["none"][()].shape)
+    """
+    native = run(program, tmp_path / "x.h5", native=True)
+    assert native.startswith("[0, 1, 2, 3, 4, 5]")
+    assert run(program, "s3://data/names/x.h5") == native
+
+
+def test_files_that_links_led_to_are_closed(run, tmp_path):
+    """Another open of such a file may ask for other locking, which one that is open still would refuse."""
+    program = """
+        import h5py, sys
+        name, other = sys.argv[1:]
+        with h5py.File(other, "w") as file:
+            file["group/data"] = [1, 2, 3]
+        with h5py.File(name, "w") as file:
+            file["link"] = h5py.ExternalLink(other, "/group")
+        with h5py.File(name, "r", locking=True) as file:
+            print(file["link/data"][()].tolist())
+            for locking in (False, "best-effort", True):
+                group = file.get("link", elink_locking=locking)
+                print(group.file.id.get_access_plist().get_file_locking(), list(group))
+                del group
+    """
+    native = run(program, tmp_path / "x.h5", tmp_path / "y.h5", native=True)
+    assert run(program, "s3://data/closed/x.h5", "s3://data/closed/y.h5") == native
+
+
+def test_file_objects_are_the_programs_own(run, tmp_path):
+    program = """
+        import h5py, io, os, sys
+        os.chdir(sys.argv[1])
+        memory = io.BytesIO()
+        with h5py.File(memory, "w") as file:
+            file["x"] = [1, 2]
+        with h5py.File(memory) as file:
+            print(file.driver, file["x"][()].tolist(), memory.getvalue()[:4])
+    """
+    native = run(program, tmp_path, native=True)
+    assert run(program, tmp_path, config=f"map={tmp_path}=s3://data/objects") == native
+
+
+def test_the_newest_format_is_for_every_library(run, tmp_path):
+    program = """
+        import h5py, sys
+        for version in ("latest", ("v108", "v112")):
+            with h5py.File(sys.argv[1], "w", libver=version) as file:
+                file["x"] = [1, 2]
+            with h5py.File(sys.argv[1], "r+") as file:
+                file["y"] = 3
+                print(list(file), file["x"][()].tolist())
+    """
+    native = run(program, tmp_path / "x.h5", native=True)
+    assert run(program, "s3://data/newest/x.h5") == native

@@ -625,7 +625,11 @@ impl Native {
             unsafe {
                 let list = creation.get();
                 let place = self.id((api.H5Pget_virtual_vspace)(list, i), "tell a source")?;
-                if Space::new(self.library, place.get()).selected()? == 0 {
+                // Of selections without an end the number is not told.
+                if Space::new(self.library, place.get())
+                    .selected()
+                    .is_ok_and(|n| n == 0)
+                {
                     return Ok(None);
                 }
                 let source = self.id((api.H5Pget_virtual_srcspace)(list, i), "tell a source")?;
