@@ -155,7 +155,8 @@ class Program:
             return self.numpy.integers(0, 2, shape).astype(kind)
         # Other types than the dataset's: they are converted on the way.
         from_kind = self.random.choice([kind, kind, np.dtype("<i2"), np.dtype("<f8")])
-        if kind.kind == "c":
+        # Nothing is converted to enumerations: their cells would stay unwritten (see `make_dataset`).
+        if kind.kind == "c" or h5py.check_enum_dtype(kind):
             from_kind = kind
         return self.numpy.integers(0, 100, shape).astype(from_kind)
 
@@ -229,7 +230,8 @@ class Program:
     def resize(self) -> None:
         dataset = self.pick()
         most = [16 if side is None else side for side in dataset.maxshape]
-        dataset.resize(tuple(self.random.randint(0, side) for side in most))
+        # Not to nothing: libhdf5 itself keeps the chunks then, and shows them when the dataset grows again.
+        dataset.resize(tuple(self.random.randint(1, side) for side in most))
         self.say("resized", dataset.name, dataset.shape)
 
     def describe(self) -> None:
