@@ -544,11 +544,9 @@ def orthogonal(key: Any, shape: tuple[int, ...]) -> Index:
     index.lists = lists
     index.start = index.step = index.count = []
     index.block = tuple(len(chosen) for chosen in lists)
-    index.merge = None
-    # Integers have one coordinate; their axes go after the combination.
-    mesh = np.ix_(*takes) if takes else ()
     index.place = None
-    index.merge = Orthogonal(mesh, tuple(drop)) if shape else None
+    # Integers have one coordinate; their axes go after the combination.
+    index.merge = Orthogonal(np.ix_(*takes), tuple(drop)) if shape else None
     return index
 
 
