@@ -3,9 +3,10 @@
 //! Contexts are costly to make (zstd's decoder alone is 150 KiB) and not shareable, so each
 //! thread keeps its own.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 
 use hyperslab_index::{Error, Result};
+use hyperslab_zstd_ffi::{BlockDecoder, FrameError, Progress};
 use libdeflater::{CompressionLvl, Compressor, DecompressionError, Decompressor};
 use zstd::zstd_safe::{self, CParameter, DCtx, DParameter, InBuffer, OutBuffer, ResetDirective};
 
@@ -16,7 +17,9 @@ struct Contexts {
     inflate: Decompressor,
     zstd: zstd_safe::CCtx<'static>,
     unzstd: DCtx<'static>,
-    /// For decoding in steps.
+    /// For decoding block by block.
+    blocks: Option<BlockDecoder>,
+    /// For decoding what has no blocks for the other.
     stepwise: Option<DCtx<'static>>,
 }
 
@@ -26,6 +29,7 @@ thread_local! {
         inflate: Decompressor::new(),
         zstd: zstd_safe::CCtx::create(),
         unzstd: DCtx::create(),
+        blocks: None,
         stepwise: None,
     });
 }
@@ -142,8 +146,8 @@ pub(super) fn unzstd_front(data: &[u8], out: &mut [u8], enough: usize) -> Result
     }
 }
 
-/// Decodes by steps of so many bytes of data until `enough`, called with all that is there so far, says
-/// so.
+/// Decodes until `enough`, called with all that is there so far, says so: block by block where the
+/// first frame allows it, by steps of so many bytes of data where it does not.
 fn unzstd_until(
     data: &[u8],
     out: &mut [u8],
@@ -152,44 +156,95 @@ fn unzstd_until(
 ) -> Result<usize> {
     let fail = |code| Error::data(format!("zstd: {}", zstd_safe::get_error_name(code)));
     CONTEXTS.with_borrow_mut(|c| {
-        let context = c.stepwise.get_or_insert_with(DCtx::create);
-        context.reset(ResetDirective::SessionOnly).map_err(fail)?;
-        // Matches are looked up in `out` itself, so nothing is copied on the way.
-        context
-            .set_parameter(DParameter::StableOutBuffer(true))
-            .map_err(fail)?;
-        let (mut read, mut written) = (0, 0);
-        loop {
-            let end = data.len().min(read + step);
-            let mut input = InBuffer::around(&data[..end]);
-            input.set_pos(read);
-            let mut output = OutBuffer::around_pos(&mut *out, written);
-            let more = context
-                .decompress_stream(&mut output, &mut input)
-                .map_err(fail)?;
-            let before = (read, written);
-            (read, written) = (input.pos(), output.pos());
-            if enough(&out[..written])? {
-                return Ok(written);
-            }
-            if more == 0 {
-                break;
-            }
-            if (read, written) == before {
-                return Err(match written < out.len() {
-                    true => Error::data("zstd: the data end too early"),
-                    false => too_large("zstd", written + 1, out.len()),
-                });
-            }
+        let stopped = Cell::new(false);
+        let mut enough = |so_far: &[u8]| {
+            stopped.set(enough(so_far)?);
+            Ok(stopped.get())
+        };
+        if c.blocks.is_none() {
+            c.blocks = BlockDecoder::new();
         }
+        let by_blocks = match &mut c.blocks {
+            Some(decoder) => decoder
+                .decode(data, out, &mut |so_far| {
+                    enough(so_far).map_err(Interrupted::Caller)
+                })
+                .map_err(Interrupted::into_error)?,
+            None => None,
+        };
+        let Progress { read, mut written } = match by_blocks {
+            Some(progress) => progress,
+            None => {
+                let context = c.stepwise.get_or_insert_with(DCtx::create);
+                unzstd_stream(context, data, out, step, &mut enough)?
+            }
+        };
         // There may be more frames; few writers make any.
-        if read < data.len() {
+        if !stopped.get() && read < data.len() {
             let rest = c.unzstd.decompress(&mut out[written..], &data[read..]);
             written += rest.map_err(fail)?;
             enough(&out[..written])?;
         }
         Ok(written)
     })
+}
+
+/// Why block by block came to no end.
+enum Interrupted {
+    Frame(FrameError),
+    Caller(Error),
+}
+
+impl From<FrameError> for Interrupted {
+    fn from(error: FrameError) -> Self {
+        Interrupted::Frame(error)
+    }
+}
+
+impl Interrupted {
+    fn into_error(self) -> Error {
+        match self {
+            Interrupted::Frame(error) => Error::data(format!("zstd: {error}")),
+            Interrupted::Caller(error) => error,
+        }
+    }
+}
+
+/// Decodes the first frame as a stream that comes by steps of so many bytes.
+fn unzstd_stream(
+    context: &mut DCtx<'static>,
+    data: &[u8],
+    out: &mut [u8],
+    step: usize,
+    enough: &mut dyn FnMut(&[u8]) -> Result<bool>,
+) -> Result<Progress> {
+    let fail = |code| Error::data(format!("zstd: {}", zstd_safe::get_error_name(code)));
+    context.reset(ResetDirective::SessionOnly).map_err(fail)?;
+    // Matches are looked up in `out` itself, so nothing is copied on the way.
+    context
+        .set_parameter(DParameter::StableOutBuffer(true))
+        .map_err(fail)?;
+    let (mut read, mut written) = (0, 0);
+    loop {
+        let end = data.len().min(read + step);
+        let mut input = InBuffer::around(&data[..end]);
+        input.set_pos(read);
+        let mut output = OutBuffer::around_pos(&mut *out, written);
+        let more = context
+            .decompress_stream(&mut output, &mut input)
+            .map_err(fail)?;
+        let before = (read, written);
+        (read, written) = (input.pos(), output.pos());
+        if enough(&out[..written])? || more == 0 {
+            return Ok(Progress { read, written });
+        }
+        if (read, written) == before {
+            return Err(match written < out.len() {
+                true => Error::data("zstd: the data end too early"),
+                false => too_large("zstd", written + 1, out.len()),
+            });
+        }
+    }
 }
 
 /// The decoded size that a zstd frame states, if it does.
