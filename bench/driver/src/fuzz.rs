@@ -18,6 +18,8 @@ use hyperslab::store::{Memory, Put, StoreRef};
 use hyperslab::{Array, Error, Node, Options, Region, Result, Selection, Session, block_on};
 use serde_json::{Value, json};
 
+/// The file that is being read.
+const CURRENT: &str = "current.bin";
 /// A file that takes longer is a finding.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// One allocation of more bytes is a finding.
@@ -103,6 +105,8 @@ pub(crate) fn run(folder: &Path, seconds: u64, seed: u64) -> Result<Value> {
     while started.elapsed() < Duration::from_secs(seconds) {
         let original = &originals[dice.roll(originals.len())];
         let damaged = damage(original, &originals, &mut dice);
+        // What ends the process is found here.
+        fs::write(folder.join(CURRENT), &damaged).map_err(unreadable)?;
         LARGEST_SEEN.store(0, Ordering::Relaxed);
         let what = match examine(damaged.clone()) {
             Outcome::Read(read) => {
@@ -123,6 +127,7 @@ pub(crate) fn run(folder: &Path, seconds: u64, seed: u64) -> Result<Value> {
         }
         rounds += 1;
     }
+    let _ = fs::remove_file(folder.join(CURRENT));
     Ok(json!({"rounds": rounds, "opened": opened, "findings": findings}))
 }
 
