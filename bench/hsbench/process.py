@@ -21,6 +21,7 @@ from .peers import ENVIRONMENT, OWN_PYTHON
 
 DRIVER = ROOT / "target" / "release" / "hyperslab-bench"
 COMMAND_LINE = ROOT / "target" / "release" / "hyperslab"
+EXAMPLES = ROOT / "target" / "release" / "examples"
 CONNECTOR = ROOT / "target" / "release" / "libhyperslab_vol.so"
 BUCKET = "bench"
 
@@ -118,25 +119,29 @@ def cargo(*arguments: str) -> None:
         raise Unusable(f"`cargo {' '.join(arguments)}` failed with code {done.returncode}.")
 
 
-def build_driver() -> None:
-    """A release build of the system under test."""
-    cargo("build", "--release", "--quiet", "-p", "hyperslab-bench")
-
-
-def build_command_line() -> None:
-    """A release build of the command `hyperslab`."""
-    cargo("build", "--release", "--quiet", "-p", "hyperslab-cli")
-
-
-def build_connector() -> None:
-    """A release build of the HDF5 connector."""
-    cargo("build", "--release", "--quiet", "-p", "hyperslab-vol")
+def build() -> None:
+    """A release build of all that is measured. Packages built by themselves would have other features
+    of what they depend on, and half of that would be compiled for each."""
+    cargo("build", "--release", "--quiet", "--workspace", "--lib", "--bins", "--examples")
 
 
 def build_python() -> None:
-    """A release build of the Python package, laid into the tree."""
-    cargo("build", "--release", "--quiet", "-p", "hyperslab-python")
+    """The Python package, laid into the tree."""
+    build()
     subprocess.run([str(ROOT / "scripts" / "python-package"), "release"], check=True)
+
+
+def run_example(
+    name: str, *arguments: str, check: bool = True
+) -> subprocess.CompletedProcess[str]:
+    """Runs an example of ours. One that prints nothing did not run, nor, to be checked, one that fails."""
+    build()
+    command = [str(EXAMPLES / name), *arguments]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    if not done.stdout.strip() or (check and done.returncode != 0):
+        reason = (done.stderr.strip().splitlines() or ["it printed nothing"])[-1]
+        raise Unusable(f"the example `{name}` did not run: {reason}")
+    return done
 
 
 def connector_environment(plugins: Path, settings: str = "") -> dict[str, str]:

@@ -24,7 +24,7 @@ from ..cloud.layouts import Layout, write_cells
 from ..cloud.rounds import Rounds, Target
 from ..cloud.tables import show_row
 from ..harness import OUT, Report, Settings
-from ..process import Simulator, build_command_line, build_driver, measure_profile
+from ..process import Simulator, build, measure_profile
 
 PRESET = "bench"
 SHARD_READERS = ("tensorstore", "zarr-python-64", "zarr+zarrs-64")
@@ -155,8 +155,7 @@ class Cloud:
 
 
 def run(settings: Settings, report: Report) -> None:
-    build_driver()
-    build_command_line()
+    build()
     OUT.mkdir(exist_ok=True)
     with ExitStack() as stack:
         cloud = Cloud(stack, settings, report)

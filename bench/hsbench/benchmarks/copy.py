@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 from ..harness import OUT, ROOT, Report, Settings, Unusable
-from ..process import build_driver, cargo, ours
+from ..process import build, ours
 
 MIB = 1 << 20
 LIMIT = 512 * MIB
@@ -28,8 +28,7 @@ def run(settings: Settings, report: Report) -> None:
         raise Unusable(
             f"the copy needs {need // MIB} MiB of disk below bench/out, and {free // MIB} are free."
         )
-    build_driver()
-    cargo("build", "--release", "--quiet", "-p", "hyperslab-cli")
+    build()
     with tempfile.TemporaryDirectory(dir=OUT, prefix="copy-") as folder, ours() as driver:
         report.versions |= driver.ask("versions")
         source, target = str(Path(folder) / "from.zarr"), str(Path(folder) / "to.zarr")

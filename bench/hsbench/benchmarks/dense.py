@@ -24,7 +24,7 @@ import obstore
 
 from ..harness import FAR, MORE, NEAR, OURS, OUT, Report, Settings, Spread, Unusable, interleave
 from ..machine import little_free_memory, warm_memory
-from ..process import BUCKET, Simulator, Worker, able, build_driver, ours, peer
+from ..process import BUCKET, Simulator, Worker, able, build, ours, peer
 
 PEERS = ("tensorstore", "zarr-python", "zarr-python-64", "zarr+zarrs")
 GOAL = 1.05
@@ -228,7 +228,7 @@ def s3_floor(stored: tuple[int, int]) -> float:
 
 
 def run(settings: Settings, report: Report) -> None:
-    build_driver()
+    build()
     OUT.mkdir(exist_ok=True)
     lines = []
     with ExitStack() as stack:

@@ -10,9 +10,9 @@ or resets everything.
 from __future__ import annotations
 
 import json
-import subprocess
 
-from ..harness import ROOT, Report, Settings, Unusable
+from ..harness import Report, Settings
+from ..process import run_example
 
 # How late a timer may be on a busy machine.
 SLACK = 0.25
@@ -20,14 +20,8 @@ SLACK = 0.25
 
 def run(settings: Settings, report: Report) -> None:
     queries = 500 if settings.quick else 10_000
-    command = ["cargo", "run", "--release", "--quiet", "-p", "hyperslab-testkit"]
-    command += ["--example", "faults", "--", str(queries), "1"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
-    lines = done.stdout.strip().splitlines()
-    if done.returncode != 0 or not lines:
-        reason = (done.stderr.strip().splitlines() or ["it printed nothing"])[-1]
-        raise Unusable(f"the example `faults` of hyperslab-testkit did not run: {reason}")
-    found = json.loads(lines[-1])
+    done = run_example("faults", str(queries), "1")
+    found = json.loads(done.stdout.strip().splitlines()[-1])
     header = ["queries", "requests", "failed_requests", "calls", "fallbacks", "seconds"]
     row = [found[name] for name in header]
     row[-1] = round(row[-1], 1)

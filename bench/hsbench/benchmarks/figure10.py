@@ -15,7 +15,7 @@ from ..cloud.bill import book
 from ..cloud.contenders import SECRET, Field
 from ..cloud.rounds import Rounds, Target
 from ..harness import OUT, Report, Settings
-from ..process import Simulator, build_command_line, build_driver, measure_profile
+from ..process import Simulator, build, measure_profile
 
 PRESET = "bench"
 CHUNK = 2048
@@ -24,8 +24,7 @@ VALUES = ("0", "1", "10", "100", "1e3", "1e4", "1e5", "inf")
 
 
 def run(settings: Settings, report: Report) -> None:
-    build_driver()
-    build_command_line()
+    build()
     OUT.mkdir(exist_ok=True)
     side = 4096 if settings.quick else 16384
     values = VALUES[::3] + VALUES[-1:] if settings.quick else VALUES

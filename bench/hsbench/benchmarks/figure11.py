@@ -21,7 +21,7 @@ from ..cloud.bill import book
 from ..cloud.contenders import OURS, SECRET, Field
 from ..cloud.rounds import Rounds, Score, Target
 from ..harness import OUT, Report, Settings
-from ..process import Simulator, build_command_line, build_driver, measure_profile
+from ..process import Simulator, build, measure_profile
 
 PRESET = "bench"
 SIDE = 16384
@@ -56,8 +56,7 @@ def arrays(sizes: tuple[int, ...]) -> dict[str, dict[str, Any]]:
 
 
 def run(settings: Settings, report: Report) -> None:
-    build_driver()
-    build_command_line()
+    build()
     OUT.mkdir(exist_ok=True)
     sizes = SIZES[1::3] if settings.quick else SIZES
     lines, ratios = [], []

@@ -17,7 +17,7 @@ from ..cloud.contenders import SECRET, Field
 from ..cloud.layouts import Layout, write_cells
 from ..cloud.rounds import Rounds, Target
 from ..harness import OUT, Report, Settings
-from ..process import Simulator, build_driver
+from ..process import Simulator, build
 
 PROVIDERS = ("aws", "azure", "gcp")
 METHODS = {"get": "Get", "range-merge": "Range", "function": "Lambda"}
@@ -25,7 +25,7 @@ LAYOUT = Layout((4096, 4096), (512, 512))
 
 
 def run(settings: Settings, report: Report) -> None:
-    build_driver()
+    build()
     OUT.mkdir(exist_ok=True)
     measured = 1 if settings.quick else 3
     ratios, lines = [], []

@@ -16,7 +16,7 @@ from ..cloud.boxes import Query
 from ..cloud.contenders import FORCED, OURS, SECRET, Field
 from ..cloud.rounds import Rounds, Score, Target
 from ..harness import OUT, Report, Settings
-from ..process import Simulator, build_command_line, build_driver, measure_profile
+from ..process import Simulator, build, measure_profile
 
 PRESET = "bench"
 SIDE = 16384
@@ -47,8 +47,7 @@ def numbers(quick: bool) -> list[int]:
 
 
 def run(settings: Settings, report: Report) -> None:
-    build_driver()
-    build_command_line()
+    build()
     OUT.mkdir(exist_ok=True)
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=OUT, prefix="figure9-")))

@@ -21,7 +21,7 @@ import numpy as np
 
 from ..corpus import cases
 from ..harness import OUT, Report, Settings
-from ..process import COMMAND_LINE, build_command_line
+from ..process import COMMAND_LINE, build
 
 LIMIT = 256 << 20
 # Filters that no library here writes: szip, and Blosc2 in ours.
@@ -201,7 +201,7 @@ def large(folder: Path, settings: Settings, report: Report) -> None:
 
 
 def run(settings: Settings, report: Report) -> None:
-    build_command_line()
+    build()
     OUT.mkdir(exist_ok=True)
     failures: list[str] = []
     files = objects = 0

@@ -22,7 +22,7 @@ import numpy as np
 from .. import cells
 from ..corpus import Case, cases
 from ..harness import OUT, Report, Settings
-from ..process import Failed, Worker, build_driver, ours
+from ..process import Failed, Worker, build, ours
 
 BOXES = 50
 
@@ -308,7 +308,7 @@ def first_line(reason: Exception) -> str:
 
 def run(settings: Settings, report: Report) -> None:
     """Runs all cases; one in eight of them if it is to be quick."""
-    build_driver()
+    build()
     wanted = [case for case in cases() if settings.wants(case.name)]
     if settings.quick:
         wanted = wanted[::8]

@@ -13,7 +13,7 @@ import subprocess
 
 from ..corpus import cases
 from ..harness import OUT, Report, Settings, Unusable
-from ..process import DRIVER, build_driver
+from ..process import DRIVER, build
 
 LARGEST_SEED = 256 << 10
 # Of the whole process, so that a vast allocation ends it and not its neighbours.
@@ -21,7 +21,7 @@ MEMORY = 8 << 30
 
 
 def run(settings: Settings, report: Report) -> None:
-    build_driver()
+    build()
     folder = OUT / "fuzz"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)

@@ -22,7 +22,7 @@ import numpy as np
 
 from ..harness import OURS, OUT, Report, Settings, Unusable, interleave
 from ..machine import little_free_memory, plain_read, warm_memory
-from ..process import Worker, able, build_driver, ours, peer
+from ..process import Worker, able, build, ours, peer
 from .dense import make_cells
 
 PEERS = ("h5py", "netCDF4", "PyTables", "tensorstore")
@@ -232,7 +232,7 @@ class Bench:
 
 
 def run(settings: Settings, report: Report) -> None:
-    build_driver()
+    build()
     OUT.mkdir(exist_ok=True)
     with ExitStack() as stack:
         bench = Bench(stack, settings, report)

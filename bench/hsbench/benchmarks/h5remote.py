@@ -24,7 +24,7 @@ import h5py
 import numpy as np
 
 from ..harness import OURS, OUT, Report, Settings, Unusable, interleave
-from ..process import BUCKET, Failed, Simulator, Worker, build_driver, ours, peer
+from ..process import BUCKET, Failed, Simulator, Worker, build, ours, peer
 
 REFERENCES = ("kerchunk", "virtualizarr")
 PEERS = ("h5py+s3fs", *REFERENCES)
@@ -187,7 +187,7 @@ class Bench:
 
 
 def run(settings: Settings, report: Report) -> None:
-    build_driver()
+    build()
     OUT.mkdir(exist_ok=True)
     with ExitStack() as stack:
         bench = Bench(stack, settings, report)

@@ -22,7 +22,7 @@ import numpy as np
 
 from .. import cells
 from ..harness import OURS, OUT, Report, Settings
-from ..process import Failed, Worker, build_driver, ours, peer
+from ..process import Failed, Worker, build, ours, peer
 from . import _v2
 from ._chains import SHAPE, WRITTEN, Case, cases
 from ._types import TYPES, Type
@@ -172,7 +172,7 @@ def kinds_of_v2() -> dict[str, Type]:
 
 
 def run(settings: Settings, report: Report) -> None:
-    build_driver()
+    build()
     OUT.mkdir(exist_ok=True)
     kinds = TYPES[::3] if settings.quick else TYPES
     with ExitStack() as stack:

@@ -7,9 +7,9 @@ at what is left.
 from __future__ import annotations
 
 import re
-import subprocess
 
-from ..harness import ROOT, Report, Settings, Unusable
+from ..harness import Report, Settings, Unusable
+from ..process import run_example
 
 # store, requests, kills, copies behind, violations
 LINE = re.compile(r"(\S.*?)\s+(\d+)\s+(\d+)\s+(\d+)\s+(\d+)")
@@ -17,9 +17,7 @@ LINE = re.compile(r"(\S.*?)\s+(\d+)\s+(\d+)\s+(\d+)\s+(\d+)")
 
 def run(settings: Settings, report: Report) -> None:
     count = 20 if settings.quick else 200
-    command = ["cargo", "run", "--release", "--quiet", "-p", "hyperslab-testkit"]
-    command += ["--example", "kill", "--", str(count)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    done = run_example("kill", str(count), check=False)
     lines = []
     for line in done.stdout.splitlines():
         if (found := LINE.fullmatch(line.strip())) is not None:

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import json
 import statistics
-import subprocess
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -23,8 +22,8 @@ from typing import Any
 from ..cloud import bill, boxes
 from ..cloud.contenders import SECRET, Field
 from ..cloud.rounds import Rounds, Score, Target
-from ..harness import OUT, ROOT, Report, Settings, Unusable
-from ..process import Simulator, build_command_line, build_driver, measure_profile
+from ..harness import OUT, Report, Settings
+from ..process import Simulator, build, measure_profile, run_example
 
 FORCED = ("get", "range-merge", "range-fetch", "function", "function-whole")
 BESIDE = ("paper",)
@@ -86,13 +85,7 @@ def groups(settings: Settings) -> Iterator[Group]:
 
 def oracle(*arguments: str) -> dict[str, Any]:
     """Runs the grid, or a part of it, in virtual time."""
-    command = ["cargo", "run", "--release", "--quiet", "-p", "hyperslab-sim"]
-    command += ["--example", "plan_oracle", "--", *arguments]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
-    if done.returncode != 0:
-        reason = (done.stderr.strip().splitlines() or ["it printed nothing"])[-1]
-        raise Unusable(f"the example plan_oracle of hyperslab-sim did not run: {reason}")
-    return json.loads(done.stdout)
+    return json.loads(run_example("plan_oracle", *arguments).stdout)
 
 
 def virtual(settings: Settings, report: Report) -> None:
@@ -245,8 +238,7 @@ def real(settings: Settings, report: Report) -> None:
     chosen = list(groups(settings))
     if not chosen:
         return
-    build_driver()
-    build_command_line()
+    build()
     OUT.mkdir(exist_ok=True)
     rows: list[dict[str, Any]] = []
     for provider in dict.fromkeys(group.provider for group in chosen):

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import json
-import subprocess
 
-from ..harness import ROOT, Report, Settings, Unusable
+from ..harness import Report, Settings
+from ..process import run_example
 
 
 def run(settings: Settings, report: Report) -> None:
     queries, small = (1_000, 200) if settings.quick else (10_000, 2_000)
-    command = ["cargo", "run", "--release", "--quiet", "-p", "hyperslab-plan"]
-    command += ["--example", "planner", "--", str(queries), str(small), str(settings.seed)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
-    if done.returncode != 0:
-        reason = (done.stderr.strip().splitlines() or ["it printed nothing"])[-1]
-        raise Unusable(f"the example planner of hyperslab-plan did not run: {reason}")
+    done = run_example("planner", str(queries), str(small), str(settings.seed))
     found = json.loads(done.stdout)
     report.rows.append(found)
     gains = [found[f"gain_{name}"] for name in ("geometric", "median", "most")]

@@ -12,11 +12,10 @@ import subprocess
 import tempfile
 
 from ..harness import BENCH, OUT, ROOT, Report, Settings
-from ..process import BUCKET, Simulator, build_driver, build_python
+from ..process import BUCKET, Simulator, build_python
 
 
 def run(settings: Settings, report: Report) -> None:
-    build_driver()
     build_python()
     OUT.mkdir(exist_ok=True)
     total = 2_000 if settings.quick else 20_000

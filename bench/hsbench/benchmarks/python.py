@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from ..harness import OUT, Report, Settings, interleave
-from ..process import BUCKET, Simulator, Worker, able, build_driver, build_python, ours, peer
+from ..process import BUCKET, Simulator, Worker, able, build_python, ours, peer
 
 MINE = "hyperslab-py"
 PEERS = ("tensorstore", "zarr-python", "zarr+zarrs", "tiledb", "h5py")
@@ -135,7 +135,6 @@ class Bench:
 
 
 def run(settings: Settings, report: Report) -> None:
-    build_driver()
     build_python()
     OUT.mkdir(exist_ok=True)
     lines = []

@@ -19,7 +19,7 @@ from ..cloud.boxes import Query
 from ..cloud.contenders import OURS, SECRET, Contender, Field
 from ..cloud.rounds import Rounds, Score, Target
 from ..harness import OUT, Report, Settings
-from ..process import Simulator, build_command_line, build_driver, measure_profile
+from ..process import Simulator, build, measure_profile
 
 PRESET = "bench"
 CHUNK = 2048
@@ -165,8 +165,7 @@ class Scale:
 
 
 def run(settings: Settings, report: Report) -> None:
-    build_driver()
-    build_command_line()
+    build()
     OUT.mkdir(exist_ok=True)
     with ExitStack() as stack:
         scale = Scale(stack, settings, report)

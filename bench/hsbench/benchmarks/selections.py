@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import re
-import subprocess
 import time
 
-from ..harness import ROOT, Report, Settings, Unusable
+from ..harness import Report, Settings, Unusable
+from ..process import run_example
 
 
 def run(settings: Settings, report: Report) -> None:
     count = 5_000 if settings.quick else 100_000
-    command = ["cargo", "run", "--release", "--quiet", "-p", "hyperslab-index"]
-    command += ["--example", "oracle", "--", str(count), str(settings.seed)]
     start = time.perf_counter()
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    done = run_example("oracle", str(count), str(settings.seed), check=False)
     seconds = time.perf_counter() - start
     found = re.search(r"(\d+) selections from seed \d+: (\d+) differences", done.stdout)
     if found is None:

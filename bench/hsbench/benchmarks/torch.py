@@ -21,8 +21,6 @@ from ..harness import OUT, Report, Settings
 from ..process import (
     BUCKET,
     Simulator,
-    build_command_line,
-    build_driver,
     build_python,
     measure_profile,
     ours,
@@ -96,8 +94,6 @@ class Bench:
 
 
 def run(settings: Settings, report: Report) -> None:
-    build_driver()
-    build_command_line()
     build_python()
     OUT.mkdir(exist_ok=True)
     for name in PACKAGES:

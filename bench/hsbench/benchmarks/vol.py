@@ -24,7 +24,7 @@ from ..cloud.contenders import CONNECTOR, FILES, OURS, SECRET, Field
 from ..cloud.layouts import Layout, write_cells
 from ..cloud.rounds import Rounds, Target
 from ..harness import BENCH, OUT, Report, Settings, Unusable
-from ..process import Simulator, build_command_line, build_connector, build_driver, connector_environment, measure_profile
+from ..process import Simulator, build, connector_environment, measure_profile
 
 PRESET = "bench"
 S3FS, HSDS = "h5py+s3fs", "hsds"
@@ -145,9 +145,7 @@ def pass_through(folder: Path, settings: Settings, report: Report) -> None:
 
 
 def run(settings: Settings, report: Report) -> None:
-    build_driver()
-    build_command_line()
-    build_connector()
+    build()
     OUT.mkdir(exist_ok=True)
     with ExitStack() as stack:
         bench = Bench(stack, settings, report)

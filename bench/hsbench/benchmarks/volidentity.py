@@ -18,7 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from ..harness import BENCH, OUT, Report, Settings, Unusable
-from ..process import BUCKET, Simulator, build_connector, build_driver, connector_environment
+from ..process import BUCKET, Simulator, build, connector_environment
 
 LANES = 2
 
@@ -39,8 +39,7 @@ def run_programs(prefix: str, first: int, count: int, environment: dict[str, str
 
 
 def run(settings: Settings, report: Report) -> None:
-    build_driver()
-    build_connector()
+    build()
     OUT.mkdir(exist_ok=True)
     total = 200 if settings.quick else 4000
     first = settings.seed * 1_000_000

@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 
 from ..harness import BENCH, OUT, Report, Settings, Unusable
-from ..process import BUCKET, Simulator, build_connector, build_driver, connector_environment
+from ..process import BUCKET, Simulator, build, connector_environment
 
 HANG = {"kind": "hang", "methods": [], "pattern": None}
 
@@ -41,8 +41,7 @@ def killed_at(sim: Simulator, k: int, url: str, environment: dict[str, str]) -> 
 
 
 def run(settings: Settings, report: Report) -> None:
-    build_driver()
-    build_connector()
+    build()
     OUT.mkdir(exist_ok=True)
     wanted = 20 if settings.quick else 200
     with tempfile.TemporaryDirectory(dir=OUT, prefix="volkill-") as folder, Simulator("unshaped") as sim:

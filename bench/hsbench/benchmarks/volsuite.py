@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from ..harness import BENCH, OUT, ROOT, Report, Settings
-from ..process import BUCKET, Simulator, build_connector, build_driver, connector_environment
+from ..process import BUCKET, Simulator, build, connector_environment
 
 VERSIONS = ("3.16.0", "3.15.1", "3.12.1")
 GAPS = ROOT / "docs" / "vol-gaps.md"
@@ -87,8 +87,7 @@ def hdf5_files(folder: Path) -> list[Path]:
 
 
 def run(settings: Settings, report: Report) -> None:
-    build_driver()
-    build_connector()
+    build()
     OUT.mkdir(exist_ok=True)
     known = gaps()
     excluded, failing = known.get("Not for a store", []), known.get("Failing", [])
