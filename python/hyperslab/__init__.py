@@ -7,6 +7,7 @@ array([[ 5.,  7.,  9.],
        [10., 12., 14.]])
 """
 
+from ._advice import Advice
 from ._array import Array, aread_many, read_many
 from ._attributes import Attributes
 from ._core import __version__
@@ -28,7 +29,7 @@ from ._options import options, set_options
 from ._plans import Plan
 
 __all__ = [
-    "Array", "Attributes", "ConflictError", "DataError", "DeadlineError", "DeniedError", "Error",
+    "Advice", "Array", "Attributes", "ConflictError", "DataError", "DeadlineError", "DeniedError", "Error",
     "Group", "InternalError", "InvalidError", "NotFoundError", "Plan", "UnavailableError",
     "__version__", "aopen", "aread_many", "create", "create_group", "enable", "h5py_env", "open",
     "open_array", "open_group", "options", "profile", "read_many", "remove", "save", "set_options",

@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from os import PathLike
 from typing import Any
 
 import numpy as np
 
 from . import _core
+from ._advice import Advice, asked
 from ._attributes import Attributes
 from ._dtypes import dtype_of, flat
 from ._errors import InvalidError
@@ -338,6 +340,34 @@ class Array:
             raise InvalidError("a plan is made of one selection", "explain one of the boxes")
         title = f"{self.url}[{shown(key)}]"
         return Plan(self._live.explain(index.selections()[0], title, analyze))
+
+    def advise(
+        self,
+        boxes: Iterable[Any] | None = None,
+        *,
+        trace: str | PathLike[str] | None = None,
+        replicas: int = 1,
+        budget: str | int | None = None,
+        blocks: str | int | None = None,
+        aligned: bool = False,
+        chunk_bytes: Sequence[str | int] = ("64KiB", "64MiB"),
+        whole: bool = False,
+        append: int | Sequence[int] | None = None,
+        any_order: bool = True,
+        shards: str | int | None = None,
+        classes: int = 16,
+    ) -> Advice:
+        """How this array had better be laid out for reads of these boxes, or for those of a trace.
+
+        A box is its sides, or a pair of them and how often it is read. Layouts are compared by what
+        reads cost on the array's store, or, with `blocks`, by the blocks of so many bytes they touch.
+        `append` is the axis to which cells are appended, or a pair of it and how many at a time.
+        """
+        wish = asked(
+            boxes, trace, replicas, budget, blocks, aligned, chunk_bytes, whole, append, any_order,
+            shards, classes,
+        )  # fmt: skip
+        return Advice(self._live.advise(wish))
 
     # Handles
 

@@ -6,6 +6,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
 use serde_json::Value;
 
+use crate::advice::{self, Advice, Asked};
 use crate::error::{exception, wait};
 use crate::live::Live;
 use crate::plan::Plan;
@@ -231,6 +232,12 @@ impl Array {
                 measured,
             })
         })
+    }
+
+    /// Advises on the array's layout.
+    fn advise(&self, py: Python<'_>, asked: Asked) -> PyResult<Advice> {
+        let array = self.live(py)?;
+        wait(py, || advice::advise(&array, asked))
     }
 
     /// Objects that exist, their bytes, and how many there could be.

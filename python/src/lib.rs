@@ -9,6 +9,7 @@
 //! its parent's connections. Locks of this crate are held only by threads that hold the interpreter, so
 //! a fork finds them free.
 
+mod advice;
 mod array;
 mod error;
 mod group;
@@ -40,6 +41,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<array::Array>()?;
     module.add_class::<selection::Selection>()?;
     module.add_class::<plan::Plan>()?;
+    module.add_class::<advice::Advice>()?;
     module.add_class::<task::Task>()?;
     Ok(())
 }

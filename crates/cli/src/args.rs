@@ -10,8 +10,8 @@ use clap::{ArgAction, Args, Parser, Subcommand};
 use hyperslab::settings;
 
 use crate::commands::{
-    cache, completions, cp, create, demo, diff, doctor, du, explain, get, info, ls, profile, put,
-    refs, resize, rm, sim, trace, tree, vol,
+    advise, cache, completions, cp, create, demo, diff, doctor, du, explain, get, info, ls,
+    profile, put, refs, resize, rm, sim, trace, tree, vol,
 };
 
 const ABOUT: &str = "Large multi-dimensional arrays on any object store.
@@ -130,6 +130,7 @@ pub(crate) enum Command {
     Info(info::Arguments),
     Get(get::Arguments),
     Explain(explain::Arguments),
+    Advise(advise::Arguments),
     Put(put::Arguments),
     Create(Box<create::Arguments>),
     Resize(resize::Arguments),

@@ -37,6 +37,9 @@ pub(crate) struct LayoutArguments {
     /// Order of dimensions in stored chunks
     #[arg(long, value_name = "C|F|2,0,1")]
     pub(crate) order: Option<String>,
+    /// Order of dimensions in which the chunks of a shard lie one after another
+    #[arg(long, value_name = "C|F|2,0,1")]
+    pub(crate) shard_order: Option<String>,
     /// Byte order of stored numbers
     #[arg(long, value_enum)]
     pub(crate) endian: Option<Endian>,
@@ -58,6 +61,7 @@ impl LayoutArguments {
             || self.shards.is_some()
             || self.codec.is_some()
             || self.order.is_some()
+            || self.shard_order.is_some()
             || self.endian.is_some()
     }
 
@@ -73,6 +77,9 @@ impl LayoutArguments {
         }
         if let Some(order) = &self.order {
             spec.order = Some(parse_order(order, spec.shape.rank())?);
+        }
+        if let Some(order) = &self.shard_order {
+            spec.shard_order = Some(parse_order(order, spec.shape.rank())?);
         }
         if let Some(endian) = self.endian {
             spec.big_endian = endian == Endian::Big;

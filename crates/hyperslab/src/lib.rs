@@ -28,6 +28,7 @@
 //! # }
 //! ```
 
+pub mod advise;
 mod array;
 mod buffers;
 mod cache;

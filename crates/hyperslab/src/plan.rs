@@ -32,6 +32,8 @@ pub(crate) const LOCATED: usize = 256;
 #[derive(Debug, Clone)]
 pub(crate) struct Planner {
     mode: Mode,
+    /// What the store charges.
+    pub(crate) prices: Arc<PriceBook>,
     /// What is known of the way to the store.
     pub(crate) watch: Arc<Watch>,
     /// Requests in flight at a time.
@@ -87,6 +89,7 @@ impl Planner {
         let most = u64::try_from(options.concurrency).unwrap_or(u64::MAX);
         Ok(Planner {
             mode: options.planner,
+            prices: Arc::new(prices),
             calls: Arc::new(Semaphore::new(watch.model().call_window() as usize)),
             watch: Arc::new(watch),
             window: Arc::new(Semaphore::new(window.min(most).max(1) as usize)),

@@ -79,6 +79,11 @@ impl Pattern {
         &self.classes
     }
 
+    /// One of the classes by itself.
+    pub fn only(&self, class: usize) -> Pattern {
+        self.subset(&[class])
+    }
+
     /// Some of the classes; their weights are shares of them all.
     pub(crate) fn subset(&self, members: &[usize]) -> Pattern {
         let total: f64 = members.iter().map(|i| self.classes[*i].weight).sum();

@@ -39,7 +39,7 @@ impl Limits {
     }
 
     /// The least and the greatest side along a dimension of `side` cells.
-    fn range(&self, dim: usize, side: u64) -> Result<(u64, u64)> {
+    pub(crate) fn range(&self, dim: usize, side: u64) -> Result<(u64, u64)> {
         let given = self.sides.as_ref().and_then(|sides| sides.get(dim));
         let (least, most) = given.copied().unwrap_or((1, side));
         let (least, most) = (least.max(1), most.min(side));
@@ -65,7 +65,7 @@ pub struct Found {
 
 impl Found {
     /// True if this one is touched less, or as often with fewer cells.
-    fn is_better(&self, other: &Found) -> bool {
+    pub(crate) fn is_better(&self, other: &Found) -> bool {
         let cells =
             |found: &Found| -> f64 { found.chunk.iter().map(|side| *side as f64).product() };
         // Sums of the same numbers in another order differ in the last digits.

@@ -41,6 +41,8 @@ pub use locate::{Unlocated, locate};
 pub use mode::{Mode, plan};
 pub use model::{Fees, Model};
 pub use outcome::{Call, Estimate, Method, Plan};
-pub use price::{EgressPrices, Fact, FunctionPrices, Place, PriceBook, RequestPrices, Sureness};
+pub use price::{
+    EgressPrices, Fact, FunctionPrices, Place, PriceBook, RequestPrices, StoragePrices, Sureness,
+};
 pub use profile::{BandwidthPoint, FunctionProfile, NetworkProfile, Profile};
 pub use query::{Object, Query, Run};

@@ -74,6 +74,25 @@ pub struct PriceBook {
     pub egress: EgressPrices,
     /// Functions next to the store.
     pub function: FunctionPrices,
+    /// Classes of storage, the usual one first; none where storage costs nothing.
+    #[serde(default)]
+    pub storage: Vec<StoragePrices>,
+}
+
+/// What keeping and reading data in a class of storage costs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StoragePrices {
+    /// The provider's name of the class.
+    pub name: String,
+    /// For a gigabyte and a month.
+    pub month_per_gb: Fact,
+    /// For a gigabyte that is read, besides traffic.
+    pub read_per_gb: Fact,
+    /// For a thousand GETs.
+    pub reads_per_1000: Fact,
+    /// Objects count as no smaller than so many bytes.
+    pub least_bytes: Fact,
 }
 
 /// Fees per 1,000 requests.
@@ -189,6 +208,7 @@ impl PriceBook {
                 per_gb_second: fact(0.0),
                 per_vcpu_second: fact(0.0),
             },
+            storage: Vec::new(),
         }
     }
 
@@ -212,7 +232,15 @@ impl PriceBook {
 
     /// Every number with its name, for checks and for printing.
     pub fn facts(&self) -> Vec<(&'static str, &Fact)> {
-        vec![
+        let storage = self.storage.iter().flat_map(|class| {
+            [
+                ("storage.month_per_gb", &class.month_per_gb),
+                ("storage.read_per_gb", &class.read_per_gb),
+                ("storage.reads_per_1000", &class.reads_per_1000),
+                ("storage.least_bytes", &class.least_bytes),
+            ]
+        });
+        let mut facts = vec![
             ("requests.write_per_1000", &self.requests.write_per_1000),
             ("requests.read_per_1000", &self.requests.read_per_1000),
             ("requests.delete_per_1000", &self.requests.delete_per_1000),
@@ -233,7 +261,9 @@ impl PriceBook {
             ),
             ("function.per_gb_second", &self.function.per_gb_second),
             ("function.per_vcpu_second", &self.function.per_vcpu_second),
-        ]
+        ];
+        facts.extend(storage);
+        facts
     }
 }
 

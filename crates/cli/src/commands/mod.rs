@@ -3,6 +3,7 @@
 //! Every command returns true if all is well and false for "different" or "unhealthy", which are
 //! answers rather than errors.
 
+pub(crate) mod advise;
 pub(crate) mod cache;
 pub(crate) mod completions;
 pub(crate) mod cp;
@@ -40,6 +41,7 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<bool> {
         Command::Info(arguments) => info::run(&arguments, context).await,
         Command::Get(arguments) => get::run(&arguments, context).await,
         Command::Explain(arguments) => explain::run(&arguments, context).await,
+        Command::Advise(arguments) => advise::run(&arguments, context).await,
         Command::Put(arguments) => put::run(&arguments, context).await,
         Command::Create(arguments) => create::run(&arguments, context).await,
         Command::Resize(arguments) => resize::run(&arguments, context).await,

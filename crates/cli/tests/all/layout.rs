@@ -6,7 +6,7 @@ use super::support::{Place, counting, npy};
 fn every_layout_keeps_the_cells() {
     let place = Place::new();
     place.write("in.npy", &npy("'<i4'", false, "(12, 10)", &counting(120)));
-    let layouts: [&[&str]; 12] = [
+    let layouts: [&[&str]; 14] = [
         &["--codec", "none"],
         &["--codec", "gzip:9", "--chunks", "5,3"],
         &["--codec", "blosc", "--chunks", "12,1"],
@@ -15,6 +15,26 @@ fn every_layout_keeps_the_cells() {
         &["--chunks", "3,2", "--shards", "6,10"],
         &["--chunks", "3,2", "--shards", "auto", "--codec", "crc32c"],
         &["--chunks", "auto", "--shards", "none"],
+        &[
+            "--chunks",
+            "3,2",
+            "--shards",
+            "6,10",
+            "--shard-order",
+            "1,0",
+            "--codec",
+            "none",
+        ],
+        &[
+            "--chunks",
+            "3,2",
+            "--shards",
+            "12,10",
+            "--shard-order",
+            "F",
+            "--order",
+            "F",
+        ],
         &[
             "--order",
             "1,0",

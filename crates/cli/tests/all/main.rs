@@ -2,6 +2,8 @@
 
 // `cfg(test)` tells clippy that the helpers, too, are test code.
 #[cfg(test)]
+mod advise;
+#[cfg(test)]
 mod cache;
 #[cfg(test)]
 mod cloud;

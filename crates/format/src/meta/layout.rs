@@ -70,6 +70,8 @@ pub struct ArraySpec {
     pub may_shard: bool,
     /// Order of dimensions in stored chunks; `None` is row-major.
     pub order: Option<Vec<usize>>,
+    /// Order of dimensions in which the chunks of a shard lie one after another; `None` is row-major.
+    pub shard_order: Option<Vec<usize>>,
     /// Store numbers big-endian.
     pub big_endian: bool,
     /// Compression.
@@ -94,6 +96,7 @@ impl ArraySpec {
             shards: None,
             may_shard: false,
             order: None,
+            shard_order: None,
             big_endian: false,
             compression: Compression::Default,
             fill: None,
@@ -174,6 +177,13 @@ impl ArraySpec {
                 )));
             }
         }
+        for order in [&self.order, &self.shard_order].into_iter().flatten() {
+            if order.len() != rank || (0..rank).any(|dim| !order.contains(&dim)) {
+                return Err(Error::invalid(format!(
+                    "{order:?} is not an order of {rank} dimensions"
+                )));
+            }
+        }
         let codecs = self.chain(&unit, shard.is_some())?;
         let chunk_shape = shard.unwrap_or(unit);
         let codecs = CodecChain::from_json(&codecs, &self.dtype, &chunk_shape)
@@ -225,6 +235,10 @@ impl ArraySpec {
 
     fn chain(&self, unit: &Shape, sharded: bool) -> Result<Vec<Value>> {
         let mut chain = Vec::new();
+        let rows: Vec<usize> = (0..self.shape.rank()).collect();
+        let permuted = |order: &&Vec<usize>| **order != rows;
+        let outer = self.shard_order.as_ref().filter(|_| sharded);
+        let outer = outer.filter(permuted);
         let filters = match &self.compression {
             Compression::Chain(chain) => return Ok(chain.clone()),
             Compression::None => Vec::new(),
@@ -233,9 +247,16 @@ impl ArraySpec {
             }
             Compression::Codecs(list) => list.clone(),
         };
-        if let Some(order) = &self.order
-            && order.iter().enumerate().any(|(i, d)| i != *d)
-        {
+        // Cells of inner chunks are ordered after those of the shard were.
+        let cells = self.order.as_ref().unwrap_or(&rows);
+        let order: Vec<usize> = match outer {
+            None => cells.clone(),
+            Some(outer) => {
+                let place = |dim: &usize| outer.iter().position(|at| at == dim);
+                cells.iter().filter_map(place).collect()
+            }
+        };
+        if order != rows {
             chain.push(v3_json("transpose", json!({"order": order})));
         }
         chain.push(default_packing(&self.dtype, self.big_endian));
@@ -243,10 +264,16 @@ impl ArraySpec {
         if !sharded {
             return Ok(chain);
         }
-        Ok(vec![v3_json(
+        let mut sharded = Vec::new();
+        let mut inner = unit.to_vec();
+        if let Some(outer) = outer {
+            inner = outer.iter().map(|dim| unit[*dim]).collect();
+            sharded.push(v3_json("transpose", json!({"order": outer})));
+        }
+        sharded.push(v3_json(
             "sharding_indexed",
             json!({
-                "chunk_shape": unit[..],
+                "chunk_shape": inner,
                 "codecs": chain,
                 "index_codecs": [
                     v3_json("bytes", json!({"endian": "little"})),
@@ -254,6 +281,7 @@ impl ArraySpec {
                 ],
                 "index_location": "end",
             }),
-        )])
+        ));
+        Ok(sharded)
     }
 }

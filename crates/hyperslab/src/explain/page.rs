@@ -9,6 +9,7 @@ use std::fmt::Write;
 use hyperslab_plan::{Estimate, Method};
 
 use super::{ChunkPlan, Explanation};
+use crate::text::escape;
 
 /// Grids with more chunks are drawn by the part that the query touches, and then cut off.
 const MAX_CELLS: u64 = 20_000;
@@ -208,11 +209,4 @@ fn draw_plans(explained: &Explanation) -> String {
     }
     svg.push_str("</svg>");
     svg
-}
-
-fn escape(text: &str) -> String {
-    text.replace('&', "&amp;")
-        .replace('<', "&lt;")
-        .replace('>', "&gt;")
-        .replace('"', "&quot;")
 }

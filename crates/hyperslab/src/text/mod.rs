@@ -2,3 +2,11 @@
 
 pub mod size;
 pub mod table;
+
+/// Text as a part of a page.
+pub(crate) fn escape(text: &str) -> String {
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+        .replace('"', "&quot;")
+}
