@@ -293,7 +293,9 @@ impl<'a> Search<'a> {
             *side = (*side).clamp(least, most);
             if self.wishes.whole_divisions {
                 let all = self.pattern.shape()[dim];
-                *side = (least..=*side).rev().find(|side| all % side == 0)?;
+                *side = (least..=*side)
+                    .rev()
+                    .find(|side| all.is_multiple_of(*side))?;
             }
         }
         let bytes = shape
@@ -376,7 +378,9 @@ impl<'a> Search<'a> {
         };
         let next = match (self.wishes.whole_divisions, longer) {
             // `fit` takes the next shorter divisor, which may be the side itself.
-            (true, true) => (side + 1..=most).find(|s| self.pattern.shape()[dim] % s == 0)?,
+            (true, true) => {
+                (side + 1..=most).find(|s| self.pattern.shape()[dim].is_multiple_of(*s))?
+            }
             _ => next,
         };
         (next != side).then(|| {
