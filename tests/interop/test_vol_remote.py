@@ -629,3 +629,35 @@ def test_the_newest_format_is_for_every_library(run, tmp_path):
     """
     native = run(program, tmp_path / "x.h5", native=True)
     assert run(program, "s3://data/newest/x.h5") == native
+
+
+def test_a_file_is_as_it_was_flushed_last(run, tmp_path):
+    """A writer that was killed after an array grew, and before the hierarchy was written."""
+    url = f"file://{tmp_path}/killed.zarr"
+    program = """
+        import h5py, numpy as np, sys
+        with h5py.File(sys.argv[1], "w") as file:
+            file.create_dataset("log", data=np.arange(3), maxshape=(None,), chunks=(2,))
+            texts = file.create_dataset("texts", (2,), h5py.string_dtype(), maxshape=(None,), chunks=(2,))
+            texts[:] = ["a", "b"]
+    """
+    run(program, url)
+    for name, length in (("log", 5), ("texts", 4)):
+        metadata = tmp_path / "killed.zarr" / name / "zarr.json"
+        described = json.loads(metadata.read_text())
+        described["shape"] = [length]
+        metadata.write_text(json.dumps(described))
+    program = """
+        import h5py, sys
+        with h5py.File(sys.argv[1], "r") as file:
+            print(file["log"].shape, file["log"][...].tolist(), file["log"][1:].tolist(), file["texts"].asstr()[...].tolist())
+    """
+    assert run(program, url).split("\n")[0] == "(3,) [0, 1, 2] [1, 2] ['a', 'b']"
+    # One who writes takes the array as it is, since another tool may have made it longer.
+    program = """
+        import h5py, sys
+        with h5py.File(sys.argv[1], "r+") as file:
+            file["log"][0] = 7
+            print(file["log"].shape, file["log"][...].tolist())
+    """
+    assert run(program, url).split("\n")[0] == "(5,) [7, 1, 2, 0, 0]"

@@ -160,6 +160,7 @@ impl Array {
             chunk: state.unit.to_vec(),
             shard: meta.codecs.sharding().map(|_| meta.chunk_shape.to_vec()),
             order: state.order.dims().to_vec(),
+            shard_order: meta.shard_order(),
         };
         let model = self.inner().open.planner.model();
         let store = Store {
@@ -183,7 +184,7 @@ impl Array {
         let mut layouts = asked.search()?;
         if let Some(bytes) = options.shard_bytes {
             for layout in &mut layouts {
-                layout.shard = asked.shard(layout, bytes)?;
+                asked.shard(layout, bytes)?;
             }
         }
         let proposed = asked.describe(layouts)?;
@@ -291,15 +292,31 @@ impl Asked<'_> {
         Ok(chunks.iter().map(|chunk| Layout::plain(chunk)).collect())
     }
 
-    /// The shard of a layout, if several of its chunks fit into one.
-    fn shard(&self, layout: &Layout, bytes: u64) -> Result<Option<Vec<u64>>> {
+    /// Puts the chunks of a layout into shards, if several of them fit into one, in the order that lemma 2
+    /// names if that costs less.
+    fn shard(&self, layout: &mut Layout, bytes: u64) -> Result<()> {
         let cells = bytes / self.store.cell_bytes.max(1);
         let of_chunk: u64 = layout.chunk.iter().product();
         if cells < 2 * of_chunk {
-            return Ok(None);
+            return Ok(());
         }
         let found = shards(self.pattern, Starts::Anywhere, &layout.chunk, cells)?;
-        Ok((found.chunk != layout.chunk).then_some(found.chunk))
+        if found.chunk == layout.chunk {
+            return Ok(());
+        }
+        layout.shard = Some(found.chunk);
+        let order = chunk_order(self.pattern, &layout.chunk, Starts::Anywhere);
+        let other = layout.clone().shard_ordered(&order);
+        let cost = |layout: &Layout| {
+            let of = self
+                .store
+                .expected(self.pattern.shape(), layout, &self.samples);
+            of.map(|(expected, _)| expected.cost)
+        };
+        if cost(&other)? < cost(layout)? * (1.0 - 1e-6) {
+            *layout = other;
+        }
+        Ok(())
     }
 
     /// What reads take with these copies, each answered by the one that is best for it.
@@ -358,10 +375,4 @@ fn starts(aligned: bool) -> Starts {
         true => Starts::Aligned,
         false => Starts::Anywhere,
     }
-}
-
-/// The order in which chunks had better lie one after another, the outermost axis first: in a shard, or
-/// in a file.
-pub fn order_of_chunks(pattern: &Pattern, chunk: &[u64]) -> Vec<usize> {
-    chunk_order(pattern, chunk, Starts::Anywhere)
 }

@@ -28,6 +28,8 @@ pub struct Layout {
     pub shard: Option<Vec<u64>>,
     /// The axes of the cells in a chunk, the outermost first.
     pub order: Vec<usize>,
+    /// The axes of the chunks in a shard, the outermost first.
+    pub shard_order: Vec<usize>,
 }
 
 impl Layout {
@@ -37,6 +39,7 @@ impl Layout {
             chunk: chunk.to_vec(),
             shard: None,
             order: (0..chunk.len()).collect(),
+            shard_order: (0..chunk.len()).collect(),
         }
     }
 
@@ -44,6 +47,13 @@ impl Layout {
     #[must_use]
     pub fn sharded(mut self, shard: &[u64]) -> Layout {
         self.shard = Some(shard.to_vec());
+        self
+    }
+
+    /// The same with the chunks of a shard in another order.
+    #[must_use]
+    pub fn shard_ordered(mut self, order: &[usize]) -> Layout {
+        self.shard_order = order.to_vec();
         self
     }
 
@@ -171,7 +181,7 @@ impl Store<'_> {
                 let each = parts.map(|part| self.object(&part, &order));
                 each.collect()
             }
-            Some(shard) => self.shards(parts, &order, &layout.chunk, shard)?,
+            Some(shard) => self.shards(parts, &order, layout, shard)?,
         };
         Ok((objects, share))
     }
@@ -237,9 +247,10 @@ impl Store<'_> {
         &self,
         parts: impl Iterator<Item = Part>,
         order: &CellOrder,
-        inner: &[u64],
+        layout: &Layout,
         shard: &[u64],
     ) -> Result<Vec<Object>> {
+        let inner = &layout.chunk;
         let counts: Vec<u64> = shard.iter().zip(inner).map(|(s, i)| s / i).collect();
         if shard.iter().zip(inner).any(|(s, i)| s % i != 0) || counts.contains(&0) {
             return Err(Error::invalid(
@@ -256,11 +267,11 @@ impl Store<'_> {
                 .zip(&counts)
                 .map(|(i, n)| i / n)
                 .collect();
-            let number = part
-                .chunk()
-                .iter()
-                .zip(&counts)
-                .fold(0, |number, (i, n)| number * n + i % n);
+            let axes = layout.shard_order.iter();
+            let number = axes.fold(0, |number, axis| {
+                let count = counts[*axis];
+                number * count + part.chunk()[*axis] % count
+            });
             let size = self.stored(&part);
             let (_, runs) = shards.entry(at).or_insert((size, Vec::new()));
             let shifted = self.runs(&part, order).into_iter().map(|run| Run {
@@ -347,6 +358,13 @@ mod tests {
         let whole = cost(&Layout::plain(&[2048, 2048]));
         let inner = cost(&Layout::plain(&[128, 128]).sharded(&[2048, 2048]));
         assert!(inner.bytes < whole.bytes / 50.0, "{inner:?} {whole:?}");
+        // Chunks that are read together cost fewer requests where they lie together.
+        let columns = Pattern::new(&[4096, 4096], [(vec![4096, 10], 1.0)]).unwrap();
+        let samples = columns.spread(4).unwrap();
+        let cost = |layout: &Layout| store.expected(columns.shape(), layout, &samples).unwrap().0;
+        let shards = Layout::plain(&[64, 64]).sharded(&[1024, 1024]);
+        let (rows, together) = (cost(&shards), cost(&shards.clone().shard_ordered(&[1, 0])));
+        assert!(together.cost < rows.cost, "{together:?} {rows:?}");
         let odd = Layout::plain(&[100, 100]).sharded(&[250, 200]);
         assert!(store.expected(pattern.shape(), &odd, &samples).is_err());
     }

@@ -222,6 +222,14 @@ impl ArrayMeta {
         Ok((Shape::new(shape)?, CellOrder::new(&order)?))
     }
 
+    /// The dimensions of the chunks in a shard as they lie one after another, the outermost first.
+    pub fn shard_order(&self) -> Vec<usize> {
+        match self.codecs.sharding() {
+            Some(_) => self.codecs.dims().to_vec(),
+            None => (0..self.shape.rank()).collect(),
+        }
+    }
+
     /// The chain that decodes a unit.
     pub fn unit_codecs(&self) -> &CodecChain {
         self.codecs.sharding().map_or(&self.codecs, |s| &s.inner)

@@ -131,8 +131,11 @@ impl Advice {
             let mut options = format!(" --chunks {}", joined(&copy.chunk));
             if let Some(shard) = &copy.shard {
                 options += &format!(" --shards {}", joined(shard));
+                if !is_row_major(&copy.shard_order) {
+                    options += &format!(" --shard-order {}", joined(&copy.shard_order));
+                }
             }
-            if !copy.order.iter().copied().eq(0..copy.order.len()) {
+            if !is_row_major(&copy.order) {
                 options += &format!(" --order {}", joined(&copy.order));
             }
             let url = quoted(&self.url);
@@ -263,18 +266,33 @@ fn expected(expected: &Expected) -> Value {
 }
 
 fn layout_json(layout: &Layout) -> Value {
-    json!({"chunks": layout.chunk, "shards": layout.shard, "order": layout.order})
+    json!({
+        "chunks": layout.chunk,
+        "shards": layout.shard,
+        "order": layout.order,
+        "shard_order": layout.shard_order,
+    })
 }
 
 fn layout(layout: &Layout) -> String {
     let mut text = format!("chunks of {}", sides(&layout.chunk));
     if let Some(shard) = &layout.shard {
         text += &format!(" in shards of {}", sides(shard));
+        if !is_row_major(&layout.shard_order) {
+            text += &format!(
+                " (their chunks in the order {})",
+                joined(&layout.shard_order)
+            );
+        }
     }
-    if !layout.order.iter().copied().eq(0..layout.order.len()) {
+    if !is_row_major(&layout.order) {
         text += &format!(", axes in the order {}", joined(&layout.order));
     }
     text
+}
+
+fn is_row_major(order: &[usize]) -> bool {
+    order.iter().copied().eq(0..order.len())
 }
 
 fn sides(sides: &[u64]) -> String {

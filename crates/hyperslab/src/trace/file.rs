@@ -65,7 +65,7 @@ impl Trace {
     /// Adds the reads of a trace; returns whether its last record is whole.
     fn parse(&mut self, bytes: &[u8]) -> Result<bool> {
         // A process that has written nothing yet, or was killed before it could.
-        if MAGIC.starts_with(bytes) {
+        if bytes.len() < MAGIC.len() && MAGIC.starts_with(bytes) {
             return Ok(false);
         }
         let mut rest = bytes.strip_prefix(MAGIC).ok_or_else(|| {

@@ -133,6 +133,16 @@ impl Dataset {
         Self::with(described, Some(array), meta)
     }
 
+    /// A dataset whose cells are in an array that has more of them.
+    pub(crate) fn within_array(described: FileArray, array: Array) -> Result<Self> {
+        let shape = described.meta.shape.clone();
+        let mut meta = ArrayMeta::clone(&array.meta());
+        meta.shape = shape.clone();
+        let dataset = Self::with(described, Some(array), meta)?;
+        dataset.lock().kept = Some(shape);
+        Ok(dataset)
+    }
+
     fn with(described: FileArray, array: Option<Array>, meta: ArrayMeta) -> Result<Self> {
         let rank = described.meta.shape.rank();
         let inner = described.meta.shape[rank - described.inner_dims()..].to_vec();

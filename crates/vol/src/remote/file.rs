@@ -312,7 +312,15 @@ impl RemoteFile {
                     || Error::data(format!("{path} has cells in an array and in the hierarchy"));
                 let mut described = native.describe(dataset, transfer)?.ok_or_else(both)?;
                 let array = block_on(self.session.open_array(&below(&self.url, path)))?;
-                if array.shape() != described.meta.shape && !self.is_in_place() {
+                let differs = array.shape() != described.meta.shape && !self.is_in_place();
+                if differs && !self.writable && contains(&array.shape(), &described.meta.shape) {
+                    // A writer was killed after the array grew and before the hierarchy was written: a
+                    // file that is only read is as it was flushed last.
+                    let dataset = Dataset::within_array(described, array)?;
+                    state.datasets.insert(address, Some(Arc::new(dataset)));
+                    return Ok(state.datasets.get(&address).cloned().flatten());
+                }
+                if differs {
                     // Somebody else changed it, or a writer was killed: what Zarr says wins.
                     let (shape, inner) = (array.shape(), described.inner_dims());
                     let outer = shape.rank().saturating_sub(inner);
@@ -598,6 +606,11 @@ impl RemoteFile {
         }
         nodes
     }
+}
+
+/// True if one shape has at least as many cells as another along every dimension.
+fn contains(shape: &Shape, other: &Shape) -> bool {
+    shape.rank() == other.rank() && shape.iter().zip(other.iter()).all(|(a, b)| a >= b)
 }
 
 fn changed_shape(path: &str, array: &Shape, dataset: &Shape) -> Error {
