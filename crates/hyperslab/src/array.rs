@@ -21,6 +21,7 @@ use crate::read::{self, Job};
 use crate::scatter::Destination;
 use crate::session::OpenStore;
 use crate::strings;
+use crate::tasks::apart;
 use crate::write;
 use crate::{Error, Result, Session, block_on};
 
@@ -315,7 +316,8 @@ impl Array {
     pub async fn read(&self, selection: &Selection) -> Result<Vec<u8>> {
         let canvas = Canvas::owned(self.result_bytes(selection)?);
         let job = self.job(selection, canvas.clone(), self.packed(selection)?);
-        read::run(&self.0.session, vec![job]).await?;
+        let session = self.0.session.clone();
+        apart(async move { read::run(&session, vec![job]).await }).await?;
         Ok(canvas.into_vec())
     }
 
@@ -352,7 +354,8 @@ impl Array {
         let state = self.state();
         self.variable_size(&state)?;
         selection.check(&state.meta.shape).map_err(self.named())?;
-        strings::run(self, state, selection).await
+        let (array, selection) = (self.clone(), selection.clone());
+        apart(async move { strings::run(&array, state, &selection).await }).await
     }
 
     /// Writes cells into a selection; `cells` is packed in row-major order of the selection.
@@ -361,8 +364,12 @@ impl Array {
     pub async fn write(&self, selection: &Selection, cells: Vec<u8>) -> Result<()> {
         self.check_cells(selection, cells.len())?;
         let canvas = Canvas::from_vec(cells);
-        let job = self.job(selection, canvas, self.packed(selection)?);
-        write::run(job).await
+        apart(write::run(self.job(
+            selection,
+            canvas,
+            self.packed(selection)?,
+        )))
+        .await
     }
 
     /// Writes cells from a borrowed buffer. Blocks; not for async tasks.
@@ -429,7 +436,8 @@ impl Array {
         {
             return Err(Error::invalid("a string is not valid UTF-8"));
         }
-        write::run_strings(self, state, selection, cells).await
+        let (array, selection) = (self.clone(), selection.clone());
+        apart(async move { write::run_strings(&array, state, &selection, cells).await }).await
     }
 
     /// Replaces the attributes.

@@ -5,6 +5,7 @@ use hyperslab_index::{Selection, Target};
 use crate::canvas::Canvas;
 use crate::read::{self, Job};
 use crate::scatter::Destination;
+use crate::tasks::apart;
 use crate::{Array, Result, Session, block_on};
 
 /// A set of (array, selection), answered together: one plan, one window of requests.
@@ -45,7 +46,8 @@ impl Session {
             canvases.push(canvas.clone());
             jobs.push(job(array, selection, canvas));
         }
-        read::run(self, jobs).await?;
+        let session = self.clone();
+        apart(async move { read::run(&session, jobs).await }).await?;
         Ok(canvases.into_iter().map(Canvas::into_vec).collect())
     }
 

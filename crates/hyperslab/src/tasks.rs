@@ -83,6 +83,26 @@ impl<T: Send + 'static> Tasks<T> {
     }
 }
 
+/// Does work on a task of its own, unless it ends at once; dropping the future stops it.
+///
+/// Semaphores are fair: what is released goes to whoever waits longest, also to a future that its owner
+/// has stopped to poll, and everybody else would wait for that owner. A copy that reads ahead while it
+/// writes is such an owner.
+pub(crate) async fn apart<T: Send + 'static>(
+    work: impl Future<Output = Result<T>> + Send + 'static,
+) -> Result<T> {
+    let mut work = Box::pin(work);
+    if let std::task::Poll::Ready(done) = futures::poll!(work.as_mut()) {
+        return done;
+    }
+    let mut task = JoinSet::new();
+    task.spawn_on(work, &runtime::handle()?);
+    match task.join_next().await {
+        Some(result) => flatten(result),
+        None => Err(panicked()),
+    }
+}
+
 fn flatten<T>(result: std::result::Result<Result<T>, tokio::task::JoinError>) -> Result<T> {
     result.unwrap_or_else(|e| {
         Err(if e.is_panic() {

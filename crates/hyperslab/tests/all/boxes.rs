@@ -1,9 +1,11 @@
 //! Streams of boxes, copies and comparisons.
 
+use std::time::Duration;
+
 use futures::TryStreamExt;
 use hyperslab::{
-    ArrayBox, BoxOptions, CopyOptions, Region, Selection, Session, block_on, compare_arrays,
-    copy_array,
+    ArrayBox, BoxOptions, CopyOptions, Options, Region, Selection, Session, block_on,
+    compare_arrays, copy_array,
 };
 
 use crate::{fresh, spec};
@@ -135,4 +137,38 @@ fn to_writes(session: &Session) -> u64 {
         .iter()
         .map(|(_, meter)| meter.of(kind))
         .sum()
+}
+
+/// What a reader asked for and does not look after must not keep others from reading or writing: it did
+/// where memory was short, and copies waited for themselves for ever.
+#[test]
+fn a_read_that_nobody_polls_is_in_nobodys_way() {
+    let url = format!("{}/a", fresh());
+    block_on(async {
+        let whole = Session::default();
+        let mut described = spec(&[64, 1024], "uint8");
+        described.chunks = Some(vec![1, 1024]);
+        let array = whole.create_array(&url, described, false).await?;
+        array.write(&Selection::All, vec![7; 64 << 10]).await?;
+        // Room for one chunk at a time.
+        let session = Session::new(Options {
+            memory: 4096,
+            ..Options::default()
+        });
+        let array = session.open_array(&url).await?;
+        for _ in 0..20 {
+            let mut ahead: Vec<_> = (0..4)
+                .map(|_| Box::pin(array.read(&Selection::All)))
+                .collect();
+            for read in &mut ahead {
+                let _ = futures::poll!(read.as_mut());
+            }
+            let row = Selection::region(&Region::new([3, 0], [2, 1024])?);
+            let write = array.write(&row, vec![7; 2048]);
+            let patience = Duration::from_secs(20);
+            tokio::time::timeout(patience, write).await.unwrap()?;
+        }
+        Ok::<_, hyperslab::Error>(())
+    })
+    .unwrap();
 }
