@@ -1,9 +1,7 @@
 //! How a new array is laid out: the options that `create`, `put`, `cp` and `rechunk` share.
 
 use clap::{Args, ValueEnum};
-use hyperslab::{
-    Array, ArraySpec, ChunkGrid, Error, FillValue, Result, Shape, default_chunks,
-};
+use hyperslab::{Array, ArraySpec, ChunkGrid, Error, FillValue, Result, Shape, default_chunks};
 use serde_json::{Map, Value};
 
 use crate::codec_text;

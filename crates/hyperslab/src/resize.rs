@@ -168,7 +168,9 @@ impl Array {
     /// The chunk objects that exist: (chunk index, bytes).
     pub async fn chunk_objects(&self) -> Result<Vec<(Vec<u64>, u64)>> {
         let entries = self.chunk_entries().await?.into_iter();
-        Ok(entries.map(|(index, entry)| (index, entry.meta.size)).collect())
+        Ok(entries
+            .map(|(index, entry)| (index, entry.meta.size))
+            .collect())
     }
 
     /// The chunk objects that exist, with what the store tells of them.

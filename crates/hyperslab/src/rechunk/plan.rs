@@ -17,6 +17,8 @@ use serde::{Deserialize, Serialize};
 const LEAST_RUN: u64 = 16 << 10;
 /// Larger boxes are no faster, and are more to do again after a kill.
 const MOST_BYTES: u64 = 256 << 20;
+/// Boxes for each slot, at least, if they can be so small.
+const LEAST_TURNS: u64 = 4;
 /// Bytes of memory per byte of a slab: short rows are brought together in a copy.
 pub(super) const SLAB_COPIES: u64 = 2;
 /// Dimensions with at most so many units are looked at unit by unit.
@@ -233,7 +235,9 @@ impl Problem {
     fn limit(&self, least: &[u64], copies: u64) -> (u64, u64) {
         let room = self.room / copies.max(1);
         let slots = (room / self.bytes(least).max(1)).clamp(1, self.slots.max(1));
-        (slots, (room / slots).min(MOST_BYTES))
+        // One box is read while another is written only if there are several.
+        let several = self.bytes(&self.shape) / (slots * LEAST_TURNS);
+        (slots, (room / slots).min(MOST_BYTES).min(several))
     }
 
     /// Makes boxes longer along `dims`, in whole numbers of `step` and up to `most`, with boxes as
