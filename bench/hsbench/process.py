@@ -11,6 +11,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 import urllib.request
 from collections.abc import Callable
 from pathlib import Path
@@ -142,6 +143,19 @@ def run_example(
         reason = (done.stderr.strip().splitlines() or ["it printed nothing"])[-1]
         raise Unusable(f"the example `{name}` did not run: {reason}")
     return done
+
+
+def run_measured(command: list[str], **how: Any) -> tuple[float, int]:
+    """Runs a program to its end; returns its seconds and its peak resident bytes."""
+    start = time.perf_counter()
+    process = subprocess.Popen(command, **how)
+    _, status, usage = os.wait4(process.pid, 0)
+    seconds = time.perf_counter() - start
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode != 0:
+        shown = " ".join([Path(command[0]).name, *command[1:]])
+        raise Unusable(f"`{shown}` ended with {process.returncode}.")
+    return seconds, usage.ru_maxrss * 1024
 
 
 def connector_environment(plugins: Path, settings: str = "") -> dict[str, str]:

@@ -61,7 +61,8 @@ def create(where: Any, *, storage_options: Mapping[str, Any] | None = None, **ho
     - `shape` and `dtype`: as NumPy has them; "string" and "bytes" are cells of any length.
     - `chunks`, `shards`: shapes; without them a size that suits the store is chosen. `shards=()` has none.
     - `compression`: `None` for the default (zstd), `False` or `[]` for none, or codecs as Zarr v3 spells
-      them: `{"name": "blosc", "configuration": {…}}`, a list of such, or the names "zstd" and "gzip".
+      them: `{"name": "blosc", "configuration": {…}}`, a list of such, or "zstd" and "gzip", with a
+      level or not: "zstd:9".
     - `order`: the order of dimensions in chunks.
     - `fill_value`, `attributes`, `dimension_names`, `overwrite`.
 
@@ -144,12 +145,16 @@ def codecs_of(given: Any) -> Any:
     if given is False or given == "none":
         return []
     if isinstance(given, str):
-        if given not in named:
+        name, _, level = given.partition(":")
+        if name not in named or (level and not level.removeprefix("-").isdigit()):
             raise InvalidError(
                 f"there is no compression {given!r}",
-                'give "zstd", "gzip", False, or codecs as Zarr v3 spells them',
+                'give "zstd", "zstd:9", "gzip", False, or codecs as Zarr v3 spells them',
             )
-        return [named[given]]
+        codec = named[name]
+        if level:
+            codec["configuration"]["level"] = int(level)
+        return [codec]
     return [given] if isinstance(given, Mapping) else list(given)
 
 

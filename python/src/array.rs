@@ -51,7 +51,7 @@ fn format_of(meta: &ArrayMeta) -> &'static str {
 #[pymethods]
 impl Array {
     #[getter]
-    fn session(&self, py: Python<'_>) -> Py<Session> {
+    pub(crate) fn session(&self, py: Python<'_>) -> Py<Session> {
         self.session.clone_ref(py)
     }
 

@@ -15,6 +15,7 @@ mod error;
 mod group;
 mod live;
 mod plan;
+mod rechunk;
 mod selection;
 mod session;
 mod spec;
@@ -36,6 +37,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add("SETTINGS", hyperslab::Options::names().to_vec())?;
     module.add_function(wrap_pyfunction!(bytes_of, module)?)?;
+    module.add_function(wrap_pyfunction!(rechunk::rechunk_array, module)?)?;
     module.add_class::<session::Session>()?;
     module.add_class::<group::Group>()?;
     module.add_class::<array::Array>()?;

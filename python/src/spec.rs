@@ -18,18 +18,7 @@ pub(crate) fn parse(text: &str, fill: Option<&[u8]>) -> Result<ArraySpec> {
     spec.chunks = sides(&value, "chunks")?;
     spec.shards = sides(&value, "shards")?;
     spec.order = sides(&value, "order")?.map(|order| order.iter().map(|d| *d as usize).collect());
-    spec.compression = match value.get("compression") {
-        None | Some(Value::Null) => Compression::Default,
-        Some(Value::Array(codecs)) if codecs.is_empty() => Compression::None,
-        Some(Value::Array(codecs)) => Compression::Codecs(codecs.clone()),
-        Some(Value::Object(map)) => match map.get("chain").and_then(Value::as_array) {
-            Some(chain) => Compression::Chain(chain.clone()),
-            None => Compression::Codecs(vec![Value::Object(map.clone())]),
-        },
-        Some(other) => {
-            return Err(Error::invalid(format!("{other} is no list of codecs")));
-        }
-    };
+    spec.compression = codecs(value.get("compression"))?;
     spec.fill = match (fill, value.get("fill_value")) {
         (Some(cell), _) => Some(FillValue::from_bytes(&spec.dtype, cell)?),
         (None, None | Some(Value::Null)) => None,
@@ -45,7 +34,24 @@ pub(crate) fn parse(text: &str, fill: Option<&[u8]>) -> Result<ArraySpec> {
     Ok(spec)
 }
 
-fn sides(value: &Value, name: &str) -> Result<Option<Vec<u64>>> {
+/// Compression as Python spells it.
+pub(crate) fn codecs(value: Option<&Value>) -> Result<Compression> {
+    Ok(match value {
+        None | Some(Value::Null) => Compression::Default,
+        Some(Value::Array(codecs)) if codecs.is_empty() => Compression::None,
+        Some(Value::Array(codecs)) => Compression::Codecs(codecs.clone()),
+        Some(Value::Object(map)) => match map.get("chain").and_then(Value::as_array) {
+            Some(chain) => Compression::Chain(chain.clone()),
+            None => Compression::Codecs(vec![Value::Object(map.clone())]),
+        },
+        Some(other) => {
+            return Err(Error::invalid(format!("{other} is no list of codecs")));
+        }
+    })
+}
+
+/// A list of whole numbers.
+pub(crate) fn sides(value: &Value, name: &str) -> Result<Option<Vec<u64>>> {
     let wrong = || {
         Error::invalid(format!(
             "{name} has to be a list of whole numbers from 0 up"

@@ -73,6 +73,21 @@ class TestBothWays:
         same_bits(zarr.open_array(path, mode="r")[...], cells)
 
 
+@pytest.mark.parametrize("keys", ["default /", "default .", "v2 .", "v2 /"])
+def test_others_read_what_we_rechunked_in_place(hyperslab, tmp_path, keys):
+    name, separator = keys.split()
+    cells = random_cells("int32", SHAPE)
+    path = tmp_path / "x.zarr"
+    encoding = {"name": name, "separator": separator}
+    zarr.create_array(path, data=cells, chunks=CHUNKS, chunk_key_encoding=encoding)
+    for chunks, more in [((13, 2), ["--shards", "none"]), ((3, 17), ["--shards", "6,17"]), ((4, 4), ["--order", "F"])]:
+        hyperslab.run("rechunk", path, "--in-place", "--chunks", ",".join(map(str, chunks)), *more, "--verify")
+        same_bits(zarr.open_array(path, mode="r")[...], cells)
+        same_bits(tensorstore_read(path), cells)
+        same_bits(hyperslab.get(path, tmp_path), cells)
+        assert zarr.open_array(path, mode="r").chunks == chunks
+
+
 @pytest.mark.parametrize("layout", ["raw", "zstd", "transpose", "sharded"])
 def test_what_others_change_in_our_arrays_we_read(hyperslab, tmp_path, layout):
     cells = random_cells("int32", SHAPE)

@@ -5,13 +5,11 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import subprocess
 import tempfile
-import time
 from pathlib import Path
 
-from ..harness import OUT, ROOT, Report, Settings, Unusable
-from ..process import build, ours
+from ..harness import OUT, Report, Settings, Unusable
+from ..process import COMMAND_LINE, build, ours, run_measured
 
 MIB = 1 << 20
 LIMIT = 512 * MIB
@@ -74,17 +72,9 @@ def run(settings: Settings, report: Report) -> None:
 
 def copy(source: str, target: str) -> tuple[float, int]:
     """Runs the command; returns its seconds and its peak resident bytes."""
-    program = str(ROOT / "target" / "release" / "hyperslab")
-    command = [program, "cp", source, target, "--chunks", ",".join(map(str, TO))]
+    command = [str(COMMAND_LINE), "cp", source, target, "--chunks", ",".join(map(str, TO))]
     command += ["--memory", "256MiB", "--quiet"]
-    start = time.perf_counter()
-    process = subprocess.Popen(command)
-    _, status, usage = os.wait4(process.pid, 0)
-    seconds = time.perf_counter() - start
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode != 0:
-        raise Unusable(f"`{' '.join(['hyperslab', *command[1:]])}` ended with {process.returncode}.")
-    return seconds, usage.ru_maxrss * 1024
+    return run_measured(command)
 
 
 def stored_chunk_shape(path: str) -> list[int]:

@@ -11,7 +11,7 @@ use hyperslab::settings;
 
 use crate::commands::{
     advise, cache, completions, cp, create, demo, diff, doctor, du, explain, get, info, ls,
-    profile, put, refs, resize, rm, sim, trace, tree, vol,
+    profile, put, rechunk, refs, resize, rm, sim, trace, tree, vol,
 };
 
 const ABOUT: &str = "Large multi-dimensional arrays on any object store.
@@ -135,6 +135,7 @@ pub(crate) enum Command {
     Create(Box<create::Arguments>),
     Resize(resize::Arguments),
     Cp(Box<cp::Arguments>),
+    Rechunk(Box<rechunk::Arguments>),
     Refs(refs::Arguments),
     Rm(rm::Arguments),
     Du(du::Arguments),

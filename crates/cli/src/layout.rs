@@ -1,10 +1,7 @@
-//! How a new array is laid out: the options that `create`, `put` and `cp` share.
+//! How a new array is laid out: the options that `create`, `put`, `cp` and `rechunk` share.
 
 use clap::{Args, ValueEnum};
-use hyperslab::{
-    ArrayMeta, ArraySpec, ChunkGrid, Compression, Error, FillValue, Result, Shape, ZarrFormat,
-    default_chunks,
-};
+use hyperslab::{Array, ArraySpec, ChunkGrid, Error, FillValue, Result, Shape, default_chunks};
 use serde_json::{Map, Value};
 
 use crate::codec_text;
@@ -68,6 +65,26 @@ impl LayoutArguments {
     /// True if any option was given.
     pub(crate) fn any(&self) -> bool {
         self.relays() || self.fill.is_some() || !self.attributes.is_empty() || self.dims.is_some()
+    }
+
+    /// The spec of an array with the cells of another one, laid out like it but for these options.
+    pub(crate) fn spec_like(&self, from: &Array) -> Result<ArraySpec> {
+        let meta = from.meta();
+        let mut spec = match self.relays() {
+            true => ArraySpec::piecewise(&meta)?,
+            false => ArraySpec::like(&meta)?,
+        };
+        // Other chunks of a sharded source need other shards.
+        if self.chunks.is_some() && self.shards.is_none() && meta.codecs.sharding().is_some() {
+            let auto = LayoutArguments {
+                shards: Some(Extent::Auto),
+                ..self.clone()
+            };
+            auto.apply(&mut spec)?;
+            return Ok(spec);
+        }
+        self.apply(&mut spec).map_err(|e| e.context(from.url()))?;
+        Ok(spec)
     }
 
     /// Writes the options into the spec of a new array.
@@ -211,57 +228,6 @@ pub(crate) fn parse_attributes(texts: &[String]) -> Result<Map<String, Value>> {
         map.insert(key.to_owned(), value);
     }
     Ok(map)
-}
-
-/// A spec for the cells of an array, with the layout that can be changed piece by piece: chunks,
-/// shards, order, byte order and the codecs after it.
-pub(crate) fn open_layout(meta: &ArrayMeta) -> Result<ArraySpec> {
-    let (unit, order) = meta.unit()?;
-    let mut spec = ArraySpec::new(meta.shape.clone(), meta.dtype.clone());
-    spec.fill = Some(meta.fill.clone());
-    spec.attributes = meta.attributes.clone();
-    spec.dimension_names = meta.dimension_names.clone();
-    spec.chunks = Some(unit.to_vec());
-    spec.order = Some(order.dims().to_vec());
-    spec.shards = Some(match meta.codecs.sharding() {
-        Some(_) => meta.chunk_shape.to_vec(),
-        None => Vec::new(),
-    });
-    if meta.format == ZarrFormat::V3 {
-        let name = |codec: &Value| {
-            let name = codec
-                .as_str()
-                .or_else(|| codec.get("name").and_then(Value::as_str));
-            name.unwrap_or_default().to_owned()
-        };
-        let packing = [
-            "bytes",
-            "transpose",
-            "sharding_indexed",
-            "vlen-utf8",
-            "vlen-bytes",
-            "vlen_bytes",
-        ];
-        let chain = meta.unit_codecs().to_json();
-        spec.big_endian = chain.iter().any(|codec| {
-            name(codec) == "bytes"
-                && codec
-                    .pointer("/configuration/endian")
-                    .and_then(Value::as_str)
-                    == Some("big")
-        });
-        let rest: Vec<Value> = chain
-            .iter()
-            .filter(|codec| !packing.contains(&name(codec).as_str()))
-            .cloned()
-            .collect();
-        spec.compression = if rest.is_empty() {
-            Compression::None
-        } else {
-            Compression::Codecs(rest)
-        };
-    }
-    Ok(spec)
 }
 
 #[cfg(test)]

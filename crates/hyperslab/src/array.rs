@@ -205,6 +205,18 @@ impl Array {
         }))
     }
 
+    /// The same array in another session.
+    pub(crate) fn in_session(&self, session: &Session) -> Self {
+        Array(Arc::new(Inner {
+            session: session.clone(),
+            open: self.0.open.clone(),
+            location: self.0.location.clone(),
+            url: self.0.url.clone(),
+            state: RwLock::new(self.state()),
+            unverified: AtomicBool::new(self.0.unverified.load(Ordering::Acquire)),
+        }))
+    }
+
     pub(crate) fn inner(&self) -> &Inner {
         &self.0
     }

@@ -8,6 +8,7 @@ use hyperslab_format::{DataType, Field, ZarrFormat};
 use hyperslab_index::{ChunkGrid, Region, Selection, Shape};
 use hyperslab_store::{Get, Put};
 
+use crate::rechunk::lcm;
 use crate::{Array, Error, Progress, Result};
 
 /// Settings of a copy or comparison.
@@ -163,7 +164,8 @@ fn as_complex(fields: &[Field]) -> Option<DataType> {
     }
 }
 
-fn same_kind(a: &Array, b: &Array) -> Result<()> {
+/// Fails unless cells of one are cells of the other.
+pub(crate) fn same_kind(a: &Array, b: &Array) -> Result<()> {
     let (left, right) = (a.meta(), b.meta());
     if left.shape != right.shape || in_memory(&left.dtype) != in_memory(&right.dtype) {
         return Err(Error::invalid(format!(
@@ -211,14 +213,6 @@ fn box_sides(shape: &Shape, from: &Shape, to: &Shape, cell: u64, memory: u64) ->
         }
     }
     sides
-}
-
-fn lcm(a: u64, b: u64) -> u64 {
-    let (mut x, mut y) = (a.max(1), b.max(1));
-    while y != 0 {
-        (x, y) = (y, x % y);
-    }
-    (a.max(1) / x).saturating_mul(b.max(1))
 }
 
 async fn copy_objects(

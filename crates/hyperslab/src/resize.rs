@@ -10,6 +10,7 @@ use std::sync::Arc;
 use futures::{StreamExt, TryStreamExt, stream};
 use hyperslab_format::{ArrayMeta, join};
 use hyperslab_index::{Hyperslab, Region, Selection, Shape};
+use hyperslab_store::Entry;
 
 use crate::array::{Array, State};
 use crate::write;
@@ -166,6 +167,14 @@ impl Array {
 
     /// The chunk objects that exist: (chunk index, bytes).
     pub async fn chunk_objects(&self) -> Result<Vec<(Vec<u64>, u64)>> {
+        let entries = self.chunk_entries().await?.into_iter();
+        Ok(entries
+            .map(|(index, entry)| (index, entry.meta.size))
+            .collect())
+    }
+
+    /// The chunk objects that exist, with what the store tells of them.
+    pub(crate) async fn chunk_entries(&self) -> Result<Vec<(Vec<u64>, Entry)>> {
         let state = self.state();
         let inner = self.inner();
         let path = &inner.location.path;
@@ -176,17 +185,10 @@ impl Array {
         let below = if path.is_empty() { 0 } else { path.len() + 1 };
         let rank = state.meta.shape.rank();
         let mut found = Vec::new();
-        let mut add = |key: &str, size: u64| {
-            if let Some(index) = key
-                .get(below..)
-                .and_then(|k| state.meta.keys.parse(k, rank))
-            {
-                found.push((index, size));
-            }
-        };
         if rank == 0 {
-            match inner.open.store.head(&state.key(&[])).await {
-                Ok(meta) => add(&state.key(&[]), meta.size),
+            let key = state.key(&[]);
+            match inner.open.store.head(&key).await {
+                Ok(meta) => found.push((Vec::new(), Entry { key, meta })),
                 Err(e) if e.is_not_found() => {}
                 Err(e) => return Err(e),
             }
@@ -195,9 +197,11 @@ impl Array {
         let mut page = None;
         loop {
             let (entries, next) = inner.open.store.list(&prefix, page).await?;
-            entries
-                .iter()
-                .for_each(|entry| add(&entry.key, entry.meta.size));
+            found.extend(entries.into_iter().filter_map(|entry| {
+                let index = entry.key.get(below..);
+                let index = index.and_then(|k| state.meta.keys.parse(k, rank))?;
+                Some((index, entry))
+            }));
             page = next;
             if page.is_none() {
                 return Ok(found);

@@ -359,7 +359,7 @@ impl FillSpan {
 ///
 /// Long pieces of a file are read straight into their place. Short ones go through a small window that
 /// the cache holds, and so do those that the kernel would be slow to copy ([`collides`]).
-struct PieceReader<'a> {
+pub(crate) struct PieceReader<'a> {
     bodies: &'a [(u64, Body)],
     /// The body that served the last piece: the next one is most likely there too.
     at: usize,
@@ -373,7 +373,7 @@ struct PieceReader<'a> {
 }
 
 impl<'a> PieceReader<'a> {
-    fn new(bodies: &'a [(u64, Body)]) -> Self {
+    pub(crate) fn new(bodies: &'a [(u64, Body)]) -> Self {
         PieceReader {
             bodies,
             at: 0,
@@ -410,7 +410,8 @@ impl<'a> PieceReader<'a> {
         Ok((offset - start, body))
     }
 
-    fn read(&mut self, offset: u64, out: &mut [u8]) -> Result<()> {
+    /// Fills `out` with the bytes at `offset` of the chunk.
+    pub(crate) fn read(&mut self, offset: u64, out: &mut [u8]) -> Result<()> {
         let (offset, body) = self.find(offset, out.len())?;
         match body {
             Body::Memory(segments) => self.read_segments(segments, offset, out),

@@ -127,6 +127,27 @@ impl Session {
         }))
     }
 
+    /// A session with the same settings and stores for one large operation: within `memory` bytes of
+    /// its own, without a cache, and without a trace.
+    pub(crate) fn within(&self, memory: u64) -> Self {
+        let own = Session::new(Options {
+            memory,
+            cache_bytes: 0,
+            trace: None,
+            ..self.0.options.clone()
+        });
+        fn share<T: Clone>(from: &Mutex<T>, to: &Mutex<T>) {
+            if let (Ok(from), Ok(mut to)) = (from.lock(), to.lock()) {
+                to.clone_from(&from);
+            }
+        }
+        share(&self.0.disk, &own.0.disk);
+        share(&self.0.stores, &own.0.stores);
+        share(&self.0.mounts, &own.0.mounts);
+        share(&self.0.roots, &own.0.roots);
+        own
+    }
+
     pub(crate) fn inner(&self) -> &Inner {
         &self.0
     }
@@ -405,7 +426,7 @@ impl Session {
 
     /// Where a node that is about to change lives, with the root of its hierarchy found, so that
     /// consolidated copies above it can be kept in step.
-    async fn place(&self, url: &str) -> Result<(OpenStore, Location)> {
+    pub(crate) async fn place(&self, url: &str) -> Result<(OpenStore, Location)> {
         let mut location = self.locate(url)?;
         format::check_path(&location.path)?;
         let claimed = |root: &str| self.0.roots.lock().is_ok_and(|roots| roots.contains(root));
@@ -428,7 +449,12 @@ impl Session {
     }
 
     /// Makes sure that nothing is left where a new array goes: stale chunks would become its data.
-    async fn clear(&self, open: &OpenStore, location: &Location, overwrite: bool) -> Result<()> {
+    pub(crate) async fn clear(
+        &self,
+        open: &OpenStore,
+        location: &Location,
+        overwrite: bool,
+    ) -> Result<()> {
         let (entries, _) = match open.store.list(&location.path, None).await {
             Ok(page) => page,
             Err(e) if e.is_not_found() => return Ok(()),

@@ -4,14 +4,14 @@ use std::path::Path;
 
 use clap::Args;
 use hyperslab::{
-    Array, ArraySpec, CopyOptions, Error, Group, Node, Result, Session, compare_arrays, copy_array,
+    Array, CopyOptions, Error, Group, Node, Result, Session, compare_arrays, copy_array,
 };
 use hyperslab_bridge as bridge;
 use serde_json::json;
 
 use crate::address::{Address, below, without_query};
 use crate::context::Context;
-use crate::layout::{LayoutArguments, open_layout};
+use crate::layout::LayoutArguments;
 use crate::progress::Bar;
 use crate::sides::Extent;
 use crate::size;
@@ -251,7 +251,7 @@ impl Job<'_> {
         let to = match begun {
             Some(to) => to,
             None => {
-                let spec = self.spec(from)?;
+                let spec = self.arguments.layout.spec_like(from)?;
                 self.session
                     .create_array(destination, spec, self.arguments.overwrite)
                     .await?
@@ -301,30 +301,10 @@ impl Job<'_> {
         }
         Ok(Some(to))
     }
-
-    fn spec(&self, from: &Array) -> Result<ArraySpec> {
-        let meta = from.meta();
-        let layout = &self.arguments.layout;
-        let mut spec = match layout.relays() {
-            true => open_layout(&meta)?,
-            false => ArraySpec::like(&meta)?,
-        };
-        // Other chunks of a sharded source need other shards.
-        if layout.chunks.is_some() && layout.shards.is_none() && meta.codecs.sharding().is_some() {
-            let auto = LayoutArguments {
-                shards: Some(Extent::Auto),
-                ..layout.clone()
-            };
-            auto.apply(&mut spec)?;
-            return Ok(spec);
-        }
-        layout.apply(&mut spec).map_err(|e| e.context(from.url()))?;
-        Ok(spec)
-    }
 }
 
 /// True for a path on local disk with an ending that HDF5 files have.
-fn is_hdf5_file(url: &str) -> bool {
+pub(crate) fn is_hdf5_file(url: &str) -> bool {
     let local = !url.contains("://") || url.starts_with("file://");
     local && HDF5_ENDINGS.iter().any(|ending| url.ends_with(ending))
 }

@@ -19,6 +19,7 @@ pub(crate) mod info;
 pub(crate) mod ls;
 pub(crate) mod profile;
 pub(crate) mod put;
+pub(crate) mod rechunk;
 pub(crate) mod refs;
 pub(crate) mod resize;
 pub(crate) mod rm;
@@ -46,6 +47,7 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<bool> {
         Command::Create(arguments) => create::run(&arguments, context).await,
         Command::Resize(arguments) => resize::run(&arguments, context).await,
         Command::Cp(arguments) => cp::run(&arguments, context).await,
+        Command::Rechunk(arguments) => rechunk::run(&arguments, context).await,
         Command::Refs(arguments) => refs::run(&arguments, context).await,
         Command::Rm(arguments) => rm::run(&arguments, context).await,
         Command::Du(arguments) => du::run(&arguments, context).await,

@@ -24,6 +24,8 @@ mod output;
 #[cfg(test)]
 mod profile;
 #[cfg(test)]
+mod rechunk;
+#[cfg(test)]
 mod strings;
 #[cfg(test)]
 mod support;

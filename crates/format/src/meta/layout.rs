@@ -12,6 +12,16 @@ use super::{ArrayMeta, ZarrFormat};
 use crate::codec::{CodecChain, default_packing, v3_json};
 use crate::{ChunkKeys, DataType, FillValue};
 
+/// Codecs that a spec says by other fields.
+const PACKING: [&str; 6] = [
+    "bytes",
+    "transpose",
+    "sharding_indexed",
+    "vlen-utf8",
+    "vlen-bytes",
+    "vlen_bytes",
+];
+
 /// What sizes suit a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StorePolicy {
@@ -144,6 +154,44 @@ impl ArraySpec {
                 spec.compression = Compression::Chain(chain);
             }
         }
+        Ok(spec)
+    }
+
+    /// A spec for the cells of an existing array, like it, whose layout can be changed piece by piece:
+    /// chunks, shards, order, byte order and the codecs after it.
+    pub fn piecewise(meta: &ArrayMeta) -> Result<Self> {
+        let (unit, order) = meta.unit()?;
+        let mut spec = ArraySpec::new(meta.shape.clone(), meta.dtype.storable());
+        spec.fill = Some(meta.fill.clone());
+        spec.attributes = meta.attributes.clone();
+        spec.dimension_names = meta.dimension_names.clone();
+        spec.chunks = Some(unit.to_vec());
+        spec.order = Some(order.dims().to_vec());
+        spec.shards = Some(match meta.codecs.sharding() {
+            Some(_) => meta.chunk_shape.to_vec(),
+            None => Vec::new(),
+        });
+        if meta.format != ZarrFormat::V3 {
+            return Ok(spec);
+        }
+        let name = |codec: &Value| {
+            let name = codec.as_str().or_else(|| codec.get("name")?.as_str());
+            name.unwrap_or_default().to_owned()
+        };
+        let chain = meta.unit_codecs().to_json();
+        let endian = "/configuration/endian";
+        spec.big_endian = chain.iter().any(|codec| {
+            let endian = codec.pointer(endian).and_then(Value::as_str);
+            name(codec) == "bytes" && endian == Some("big")
+        });
+        let rest = chain
+            .iter()
+            .filter(|codec| !PACKING.contains(&&*name(codec)));
+        let rest: Vec<Value> = rest.cloned().collect();
+        spec.compression = match rest.is_empty() {
+            true => Compression::None,
+            false => Compression::Codecs(rest),
+        };
         Ok(spec)
     }
 
