@@ -26,10 +26,12 @@ from ._h5py import enable, h5py_env
 from ._open import aopen, create, create_group, open, open_array, open_group, profile, remove, save  # noqa: A004
 from ._options import options, set_options
 from ._plans import Plan
+from ._replicas import Refreshed, Replica
 
 __all__ = [
     "Array", "Attributes", "ConflictError", "DataError", "DeadlineError", "DeniedError", "Error",
-    "Group", "InternalError", "InvalidError", "NotFoundError", "Plan", "UnavailableError",
+    "Group", "InternalError", "InvalidError", "NotFoundError", "Plan", "Refreshed", "Replica",
+    "UnavailableError",
     "__version__", "aopen", "aread_many", "create", "create_group", "enable", "h5py_env", "open",
     "open_array", "open_group", "options", "profile", "read_many", "remove", "save", "set_options",
 ]  # fmt: skip

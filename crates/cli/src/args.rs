@@ -11,7 +11,7 @@ use hyperslab::settings;
 
 use crate::commands::{
     cache, completions, cp, create, demo, diff, doctor, du, explain, get, info, ls, profile, put,
-    refs, resize, rm, sim, trace, tree, vol,
+    refs, replicas, resize, rm, sim, trace, tree, vol,
 };
 
 const ABOUT: &str = "Large multi-dimensional arrays on any object store.
@@ -135,6 +135,7 @@ pub(crate) enum Command {
     Resize(resize::Arguments),
     Cp(Box<cp::Arguments>),
     Refs(refs::Arguments),
+    Replicas(replicas::Arguments),
     Rm(rm::Arguments),
     Du(du::Arguments),
     Diff(diff::Arguments),

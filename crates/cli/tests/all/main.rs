@@ -22,6 +22,8 @@ mod output;
 #[cfg(test)]
 mod profile;
 #[cfg(test)]
+mod replicas;
+#[cfg(test)]
 mod strings;
 #[cfg(test)]
 mod support;

@@ -6,6 +6,7 @@ mod boxes;
 mod guesses;
 mod metadata;
 mod model;
+mod replicas;
 mod skeletons;
 mod strings;
 mod writers;
