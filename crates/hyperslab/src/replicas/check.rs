@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use futures::{StreamExt, TryStreamExt, stream};
 use hyperslab_format::ArrayMeta;
-use hyperslab_index::Shape;
+use hyperslab_index::{ChunkGrid, Shape};
 
 use super::copies::Copies;
 use super::ledger::Known;
@@ -162,7 +162,6 @@ impl Copies {
 
     async fn compare(&self, original: &Array, listed: Listed, at: Instant) -> Result<()> {
         let meta = original.meta();
-        let grid = meta.grid()?;
         let mut states: HashMap<String, u64> = HashMap::new();
         states.extend(listed.iter().map(|(_, key, state)| (key.clone(), *state)));
         let mut again: Option<Vec<Vec<u64>>> = None;
@@ -183,9 +182,10 @@ impl Copies {
                 Err(e) => return Err(e),
             };
             let manifest = &known.manifest;
+            let grid = ChunkGrid::new(&manifest.around(&meta.shape)?, &meta.chunk_shape)?;
             let (suspects, lost) = match again.take() {
                 Some(indexes) => (indexes, false),
-                None => suspects(&meta, &states, &seen, manifest)?,
+                None => suspects((&meta, &grid), &states, &seen, manifest)?,
             };
             let off: Vec<(Vec<u64>, String, Cells, u64)> = suspects
                 .into_iter()
@@ -224,12 +224,12 @@ impl Copies {
 /// Chunks that are not as the manifest accounts for, whatever marks say; and whether objects are gone
 /// that are none of the grid's.
 fn suspects(
-    meta: &ArrayMeta,
+    (meta, grid): (&ArrayMeta, &ChunkGrid),
     states: &HashMap<String, u64>,
     seen: &Seen,
     manifest: &Manifest,
 ) -> Result<(Vec<Vec<u64>>, bool)> {
-    let grid = Shape::new(meta.grid()?.grid_shape())?;
+    let grid = Shape::new(grid.grid_shape())?;
     let rank = grid.rank();
     let expected = |key: &str| seen.expected(key, &manifest.changed);
     let mut found: Vec<Vec<u64>> = states

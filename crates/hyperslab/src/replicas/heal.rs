@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use futures::future::join_all;
-use hyperslab_index::{Region, Selection, Shape};
+use hyperslab_index::{ChunkGrid, Region, Selection, Shape};
 
 use super::copies::{Copies, fits};
 use super::ledger::{now, token};
@@ -141,16 +141,15 @@ impl Copies {
         }
         // Bytes that a cache still holds may be older than the marks.
         self.session.forget_below(&self.open, &self.location);
-        let grid = meta.grid()?;
         let mut indexes: Vec<Vec<u64>> = Vec::new();
         let mut regions = Vec::new();
         for cells in boxes {
             let region = cells.region()?;
             let inside = region.intersect(&Region::whole(&meta.shape));
-            if let Some(inside) = &inside {
-                let chunks = inside.split(&meta.chunk_shape);
-                indexes.extend(chunks.map(|chunk| grid.chunk_of(chunk.start()).to_vec()));
-            }
+            // Objects beyond the border, too: that they are gone is a state as well.
+            let grid = ChunkGrid::new(&around(&meta.shape, &region)?, &meta.chunk_shape)?;
+            let chunks = region.split(&meta.chunk_shape);
+            indexes.extend(chunks.map(|chunk| grid.chunk_of(chunk.start()).to_vec()));
             regions.push((region, inside));
         }
         indexes.sort_unstable();

@@ -290,7 +290,11 @@ impl Copies {
                 return Ok(None);
             }
             let listed = original.list_from(None).await?;
-            let pairs = listed.iter().map(|(_, key, state)| (key.as_str(), *state));
+            // What lies beyond the border is nobody's, and foreign if it ever comes into sight.
+            let grid = original.meta().grid()?.grid_shape().to_vec();
+            let inside = |index: &[u64]| index.iter().zip(&grid).all(|(i, n)| i < n);
+            let pairs = listed.iter().filter(|(index, ..)| inside(index));
+            let pairs = pairs.map(|(_, key, state)| (key.as_str(), *state));
             let name = self.ledger.save_seen(&Seen::new(pairs)).await?;
             Ok(Some((name, original.stored().await?)))
         };

@@ -29,6 +29,9 @@ pub(crate) struct Manifest {
     signed: Vec<u64>,
     /// Type and fill value of the original: an array that was made anew may have others.
     pub(crate) cell: Value,
+    /// The smallest shape that holds all cells whose objects are listed, or were written since: the
+    /// array may have become smaller.
+    extent: Vec<u64>,
     /// The object that lists the states of the original's objects, if it was made.
     pub(crate) seen: Option<String>,
     /// Objects that the original had when that list was made, and their bytes.
@@ -136,6 +139,7 @@ impl Manifest {
             generation: 0,
             signed: Vec::new(),
             cell,
+            extent: Vec::new(),
             seen: None,
             objects: 0,
             bytes: 0,
@@ -217,6 +221,7 @@ impl Manifest {
         boxes: Vec<Cells>,
         replicas: Vec<String>,
     ) {
+        self.reach(&boxes);
         let mut mark = Mark {
             token,
             since: now,
@@ -373,6 +378,7 @@ impl Manifest {
         boxes: Vec<Cells>,
         replicas: Vec<String>,
     ) {
+        self.reach(&boxes);
         self.marks.push(Mark {
             token,
             since: now,
@@ -383,6 +389,23 @@ impl Manifest {
             shared: false,
         });
         self.tidy();
+    }
+
+    /// Notes that objects with these cells may be written.
+    fn reach(&mut self, boxes: &[Cells]) {
+        for Cells(start, sides) in boxes {
+            self.extent.resize(start.len(), 0);
+            let ends = start.iter().zip(sides).map(|(a, n)| a.saturating_add(*n));
+            let sides = self.extent.iter_mut().zip(ends);
+            sides.for_each(|(side, end)| *side = end.max(*side));
+        }
+    }
+
+    /// A shape that holds an array and all cells that were ever written.
+    pub(crate) fn around(&self, shape: &Shape) -> Result<Shape> {
+        let reached = |dim: usize| self.extent.get(dim).copied().unwrap_or(0);
+        let sides = shape.iter().enumerate();
+        Shape::new(sides.map(|(dim, side)| reached(dim).max(*side)))
     }
 
     /// Takes over what others have left, or seem to have left: work that began before `before`.

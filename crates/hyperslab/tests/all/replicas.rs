@@ -299,7 +299,7 @@ fn reads_are_those_of_a_naive_model() {
         runs.into_iter().map(|run| run.join().unwrap()).sum()
     });
     assert!(
-        by_replica > 500,
+        by_replica > 250,
         "only {by_replica} reads were answered by replicas"
     );
 }
@@ -336,16 +336,16 @@ fn walk(seed: u64) -> u64 {
                 model = model.resized(grown);
                 model.write(start, [rows, grown[1]], &values);
             }
-            44..52 => {
+            44..48 => {
                 kill(&store, &mut rng, &mut model);
             }
-            52..56 => {
+            48..51 => {
                 foreign(&store, &mut rng, &mut model);
                 // Noticed at the next open.
                 by_replica += sessions.iter().map(Session::replica_reads).sum::<u64>();
                 sessions = [session(&store), session(&store)];
             }
-            56..64 => {
+            51..64 => {
                 assert!(refresh(&array), "seed {seed}, step {step}");
             }
             _ => {
