@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use futures::future::{BoxFuture, join, join_all, join3};
-use hyperslab_index::{Selection, Shape};
+use hyperslab_index::Selection;
 use hyperslab_plan::{Estimate, Object};
 
 use super::copies::{Copies, fits};
@@ -331,7 +331,7 @@ fn estimate(array: &Array, state: &State, selection: &Selection) -> Result<Estim
             .flat_map(|object| &object.pieces)
             .map(|piece| piece.part.num_cells())
             .sum();
-        let all = cells(selection, &state.meta.shape);
+        let all = selection.num_cells(&state.meta.shape);
         let times = all as f64 / looked.max(1) as f64;
         estimate.seconds *= times;
         estimate.dollars *= times;
@@ -340,8 +340,4 @@ fn estimate(array: &Array, state: &State, selection: &Selection) -> Result<Estim
         estimate.bytes = (estimate.bytes as f64 * times) as u64;
     }
     Ok(estimate)
-}
-
-fn cells(selection: &Selection, shape: &Shape) -> u64 {
-    selection.num_cells(shape)
 }

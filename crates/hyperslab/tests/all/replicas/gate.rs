@@ -46,13 +46,11 @@ impl Gate {
 
     /// Waits until a request waits.
     pub(super) fn wait(&self) {
-        for _ in 0..20_000 {
-            if self.reached.load(Ordering::SeqCst) {
-                return;
-            }
+        let reached = || self.reached.load(Ordering::SeqCst);
+        for _ in (0..20_000).take_while(|_| !reached()) {
             std::thread::sleep(Duration::from_millis(1));
         }
-        panic!("no request came to {}", self.text);
+        assert!(reached(), "no request came to {}", self.text);
     }
 
     /// Lets all requests through, from now on.
