@@ -28,10 +28,12 @@ from ._open import aopen, create, create_group, open, open_array, open_group, pr
 from ._options import options, set_options
 from ._plans import Plan
 from ._rechunk import rechunk
+from ._replicas import Refreshed, Replica
 
 __all__ = [
     "Advice", "Array", "Attributes", "ConflictError", "DataError", "DeadlineError", "DeniedError", "Error",
-    "Group", "InternalError", "InvalidError", "NotFoundError", "Plan", "UnavailableError",
+    "Group", "InternalError", "InvalidError", "NotFoundError", "Plan", "Refreshed", "Replica",
+    "UnavailableError",
     "__version__", "aopen", "aread_many", "create", "create_group", "enable", "h5py_env", "open",
     "open_array", "open_group", "options", "profile", "read_many", "rechunk", "remove",
     "save", "set_options",

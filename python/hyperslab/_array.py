@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from . import _core
+from . import _core, _replicas
 from ._advice import Advice, asked
 from ._attributes import Attributes
 from ._dtypes import dtype_of, flat
@@ -19,6 +19,7 @@ from ._errors import InvalidError
 from ._indexing import Index, orthogonal, parse
 from ._options import session_of, settings_of
 from ._plans import Plan
+from ._replicas import Refreshed, Replica
 
 __all__ = ["Array", "aread_many", "read_many"]
 
@@ -368,6 +369,40 @@ class Array:
             shards, classes,
         )  # fmt: skip
         return Advice(self._live.advise(wish))
+
+    # Replicas
+
+    @property
+    def replicas(self) -> list[Replica]:
+        """Copies with other layouts, which answer the reads that they are cheaper for."""
+        return _replicas.replicas(self._live)
+
+    def create_replica(
+        self,
+        name: str | None = None,
+        *,
+        chunks: int | Sequence[int] | None = None,
+        shards: int | Sequence[int] | None = None,
+        compression: Any = None,
+        order: Sequence[int] | None = None,
+    ) -> Replica:
+        """Makes a copy with another layout; writes through Hyperslab change it, too.
+
+        The array may be read and written meanwhile. Takes a few seconds for the first one: until every
+        writer knows.
+        """
+        return _replicas.create_replica(self._live, name, chunks, shards, compression, order)
+
+    def refresh_replicas(self, abandoned: float = 900.0) -> Refreshed:
+        """Brings replicas up to date after programs without Hyperslab, or writers that were killed.
+
+        What was begun more than `abandoned` seconds ago, and not ended, is taken for interrupted.
+        """
+        return _replicas.refresh_replicas(self._live, abandoned)
+
+    def remove_replica(self, name: str) -> bool:
+        """Removes a replica; False if there is none of that name."""
+        return self._live.remove_replica(name)
 
     # Handles
 

@@ -15,6 +15,7 @@ from ._attributes import as_json, plain
 from ._dtypes import TEXT, described, fill_cell
 from ._errors import InvalidError
 from ._group import Group, node_of
+from ._layouts import codecs_of, numbers, sides_of
 from ._options import session_for
 from ._places import place_of
 
@@ -98,16 +99,11 @@ def create_in(
     sides = numbers(shape, "shape")
     found, name = described(dtype)
 
-    def of_array(given: int | Sequence[int] | None, what: str) -> list[int] | None:
-        if given is None:
-            return None
-        return [given] * len(sides) if isinstance(given, (int, np.integer)) else numbers(given, what)
-
     spec = {
         "shape": sides,
         "dtype": name,
-        "chunks": of_array(chunks, "chunks"),
-        "shards": of_array(shards, "shards"),
+        "chunks": sides_of(chunks, len(sides), "chunks"),
+        "shards": sides_of(shards, len(sides), "shards"),
         "compression": codecs_of(compression),
         "order": None if order is None else numbers(order, "order"),
         "attributes": json.loads(as_json(attributes or {})),
@@ -121,41 +117,6 @@ def create_in(
             cell = fill_cell(fill_value, found)
     text = json.dumps(spec, default=plain)
     return Array(session.create_array(url, text, cell, overwrite))
-
-
-def numbers(given: int | Sequence[int], what: str) -> list[int]:
-    sides = [given] if isinstance(given, (int, np.integer)) else list(given)
-    try:
-        sides = [int(side.__index__()) for side in sides]
-    except AttributeError:
-        raise InvalidError(f"{what} has to be whole numbers, and is {given!r}") from None
-    if any(side < 0 for side in sides):
-        raise InvalidError(f"{what} {tuple(sides)} has a negative number")
-    return sides
-
-
-def codecs_of(given: Any) -> Any:
-    """Codecs as the engine takes them."""
-    named = {
-        "zstd": {"name": "zstd", "configuration": {"level": 0, "checksum": False}},
-        "gzip": {"name": "gzip", "configuration": {"level": 5}},
-    }
-    if given is None:
-        return None
-    if given is False or given == "none":
-        return []
-    if isinstance(given, str):
-        name, _, level = given.partition(":")
-        if name not in named or (level and not level.removeprefix("-").isdigit()):
-            raise InvalidError(
-                f"there is no compression {given!r}",
-                'give "zstd", "zstd:9", "gzip", False, or codecs as Zarr v3 spells them',
-            )
-        codec = named[name]
-        if level:
-            codec["configuration"]["level"] = int(level)
-        return [codec]
-    return [given] if isinstance(given, Mapping) else list(given)
 
 
 def save(where: Any, cells: Any, **how: Any) -> Array:

@@ -50,7 +50,8 @@ def options(**given: Any) -> Iterator[None]:
 
     The names are those of the command line: `planner`, `phi`, `place`, `profile`, `prices`, `frozen`,
     `hedge`, `deadline`, `function`, `memory`, `concurrency`, `cache`, `cache_dir`, `cache_dir_bytes`,
-    `cache_fresh`, `consolidated`, `strict_sources`, `trace`, `write_empty`.
+    `cache_fresh`, `consolidated`, `replicas`, `replica_fresh`, `replica_check`, `strict_sources`, `trace`,
+    `write_empty`.
     """
     token = _current.set({**_current.get(), **checked(given)})
     try:

@@ -51,6 +51,17 @@ class Plan:
         """What other planners would take."""
         return {other["planner"]: other["estimate"] for other in self.details["alternatives"]}
 
+    @property
+    def copies(self) -> dict[str | None, dict[str, Any]]:
+        """What the original (`None`) and each replica would take; empty if there are no replicas."""
+        return {copy["name"]: copy["estimate"] for copy in self.details["copies"]}
+
+    @property
+    def answered_by(self) -> str | None:
+        """The replica that answers; `None` is the original."""
+        chosen = (copy["name"] for copy in self.details["copies"] if copy["chosen"])
+        return next(chosen, None)
+
     def save_html(self, path: Any) -> None:
         """Writes the drawings as a page."""
         with open(path, "w", encoding="utf-8") as file:

@@ -10,7 +10,8 @@ from typing import Any
 from . import _core
 from ._array import Array
 from ._errors import InvalidError
-from ._open import codecs_of, numbers, open_array
+from ._layouts import codecs_of, numbers
+from ._open import open_array
 from ._places import place_of
 
 __all__ = ["rechunk"]

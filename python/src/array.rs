@@ -1,10 +1,15 @@
 //! Arrays.
 
-use hyperslab::{ArrayMeta, Query, Selection as Cells, ZarrFormat, block_on, numpy as dtypes};
+use std::time::Duration;
+
+use hyperslab::{
+    ArrayMeta, CopyOptions, Error, Query, ReplicaInfo, Selection as Cells, ZarrFormat, block_on,
+    numpy as dtypes,
+};
 use numpy::{PyReadonlyArray1, PyReadonlyArray2, PyReadwriteArray1};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::advice::{self, Advice, Asked};
 use crate::error::{exception, wait};
@@ -12,7 +17,7 @@ use crate::live::Live;
 use crate::plan::Plan;
 use crate::selection::{Selection, slab};
 use crate::session::{Session, attributes};
-use crate::texts;
+use crate::{spec, texts};
 
 /// An array in a store or a file.
 #[pyclass(frozen, module = "hyperslab._core")]
@@ -46,6 +51,22 @@ fn format_of(meta: &ArrayMeta) -> &'static str {
         ZarrFormat::Hdf5 => "hdf5",
         _ => "zarr3",
     }
+}
+
+fn replica_json(replica: &ReplicaInfo) -> Value {
+    let unit = replica.meta.unit().map(|(unit, _)| unit.to_vec());
+    let sharded = replica.meta.codecs.sharding().is_some();
+    json!({
+        "name": replica.name,
+        "url": replica.url,
+        "complete": replica.complete,
+        "marked": replica.marked,
+        "chunks": unit.unwrap_or_default(),
+        "shards": sharded.then(|| replica.meta.chunk_shape.to_vec()),
+        "codecs": replica.meta.codecs.to_json(),
+        "objects": replica.objects,
+        "bytes": replica.bytes,
+    })
 }
 
 #[pymethods]
@@ -238,6 +259,45 @@ impl Array {
     fn advise(&self, py: Python<'_>, asked: Asked) -> PyResult<Advice> {
         let array = self.live(py)?;
         wait(py, || advice::advise(&array, asked))
+    }
+
+    /// The replicas, each as a JSON object.
+    fn replicas(&self, py: Python<'_>) -> PyResult<String> {
+        let array = self.live(py)?;
+        let found = wait(py, || block_on(array.replicas()))?;
+        let each: Vec<Value> = found.iter().map(replica_json).collect();
+        Ok(Value::from(each).to_string())
+    }
+
+    /// Makes a replica as a JSON object describes it.
+    fn create_replica(&self, py: Python<'_>, name: &str, spec: &str) -> PyResult<String> {
+        let array = self.live(py)?;
+        let made = wait(py, || {
+            let mut wanted = array.replica_spec();
+            spec::lay_out(&mut wanted, spec)?;
+            let options = CopyOptions::default();
+            block_on(array.create_replica(name, wanted, &options, &()))
+        })?;
+        Ok(replica_json(&made).to_string())
+    }
+
+    /// Brings all replicas up to date: what came of it, as a JSON object.
+    fn refresh_replicas(&self, py: Python<'_>, abandoned: f64) -> PyResult<String> {
+        let array = self.live(py)?;
+        let done = wait(py, || {
+            let abandoned = Duration::try_from_secs_f64(abandoned)
+                .map_err(|_| Error::invalid("a time has to be a number of seconds from 0 up"))?;
+            let options = CopyOptions::default();
+            block_on(array.refresh_replicas(abandoned, &options, &()))
+        })?;
+        let said = json!({"clean": done.clean, "foreign": done.foreign, "filled": done.filled});
+        Ok(said.to_string())
+    }
+
+    /// Removes a replica; false if there is none of that name.
+    fn remove_replica(&self, py: Python<'_>, name: &str) -> PyResult<bool> {
+        let array = self.live(py)?;
+        wait(py, || block_on(array.remove_replica(name, &())))
     }
 
     /// Objects that exist, their bytes, and how many there could be.

@@ -15,10 +15,7 @@ pub(crate) fn parse(text: &str, fill: Option<&[u8]>) -> Result<ArraySpec> {
     };
     let mut spec = ArraySpec::new(shape, dtype.dtype);
     spec.big_endian = !dtype.big_endian.is_empty();
-    spec.chunks = sides(&value, "chunks")?;
-    spec.shards = sides(&value, "shards")?;
-    spec.order = sides(&value, "order")?.map(|order| order.iter().map(|d| *d as usize).collect());
-    spec.compression = codecs(value.get("compression"))?;
+    lay_out_as(&mut spec, &value)?;
     spec.fill = match (fill, value.get("fill_value")) {
         (Some(cell), _) => Some(FillValue::from_bytes(&spec.dtype, cell)?),
         (None, None | Some(Value::Null)) => None,
@@ -32,6 +29,21 @@ pub(crate) fn parse(text: &str, fill: Option<&[u8]>) -> Result<ArraySpec> {
         spec.dimension_names = Some(names.iter().map(name).collect());
     }
     Ok(spec)
+}
+
+/// Lays out a new array as a description says.
+pub(crate) fn lay_out(spec: &mut ArraySpec, text: &str) -> Result<()> {
+    let value: Value = serde_json::from_str(text)
+        .map_err(|e| Error::internal(format!("a description of a layout is no JSON: {e}")))?;
+    lay_out_as(spec, &value)
+}
+
+fn lay_out_as(spec: &mut ArraySpec, value: &Value) -> Result<()> {
+    spec.chunks = sides(value, "chunks")?;
+    spec.shards = sides(value, "shards")?;
+    spec.order = sides(value, "order")?.map(|order| order.iter().map(|d| *d as usize).collect());
+    spec.compression = codecs(value.get("compression"))?;
+    Ok(())
 }
 
 /// Compression as Python spells it.

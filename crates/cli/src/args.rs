@@ -11,7 +11,7 @@ use hyperslab::settings;
 
 use crate::commands::{
     advise, cache, completions, cp, create, demo, diff, doctor, du, explain, get, info, ls,
-    profile, put, rechunk, refs, resize, rm, sim, trace, tree, vol,
+    profile, put, rechunk, refs, replicas, resize, rm, sim, trace, tree, vol,
 };
 
 const ABOUT: &str = "Large multi-dimensional arrays on any object store.
@@ -137,6 +137,7 @@ pub(crate) enum Command {
     Cp(Box<cp::Arguments>),
     Rechunk(Box<rechunk::Arguments>),
     Refs(refs::Arguments),
+    Replicas(replicas::Arguments),
     Rm(rm::Arguments),
     Du(du::Arguments),
     Diff(diff::Arguments),

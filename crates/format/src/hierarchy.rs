@@ -45,6 +45,8 @@ pub struct Loaded {
     pub json: Value,
     /// Pins the state of the metadata object.
     pub etag: Option<String>,
+    /// True for an array that says, where other readers see nothing, that it has replicas.
+    pub replicated: bool,
 }
 
 impl Node {
@@ -89,7 +91,13 @@ async fn load_signed(store: &dyn Store, path: &str) -> Result<(Loaded, Vec<Signa
         let named = |e: Error| e.context(format!("{}/{key}", store.url()));
         let json = Value::Object(parse_json(&bytes, &key).map_err(named)?);
         let node = Node::from_json(&json).map_err(named)?;
-        return Ok((Loaded { node, json, etag }, signature::read(&bytes)));
+        let loaded = Loaded {
+            node,
+            json,
+            etag,
+            replicated: signature::is_replicated(&bytes),
+        };
+        return Ok((loaded, signature::read(&bytes)));
     }
     if let Some(loaded) = load_v2(store, path).await? {
         return Ok((loaded, Vec::new()));
@@ -120,6 +128,7 @@ async fn load_v2(store: &dyn Store, path: &str) -> Result<Option<Loaded>> {
             node: Node::Array(Box::new(meta)),
             json: Value::Object(zarray),
             etag,
+            replicated: false,
         }));
     }
     Ok(group.map(|(_, etag)| {
@@ -131,6 +140,7 @@ async fn load_v2(store: &dyn Store, path: &str) -> Result<Option<Loaded>> {
             node: Node::Group(meta),
             json: Value::Null,
             etag,
+            replicated: false,
         }
     }))
 }
@@ -287,6 +297,20 @@ async fn make_parents(store: &dyn Store, path: &str) -> Result<Vec<(String, Opti
 pub async fn update_node<T>(
     store: &dyn Store,
     path: &str,
+    change: impl FnMut(&mut Node) -> Result<T>,
+) -> Result<T> {
+    update_flagged(store, path, None, change).await
+}
+
+/// Says in the metadata of an array, where other readers see nothing, whether it has replicas.
+pub async fn flag_node(store: &dyn Store, path: &str, replicated: bool) -> Result<()> {
+    update_flagged(store, path, Some(replicated), |_| Ok(())).await
+}
+
+async fn update_flagged<T>(
+    store: &dyn Store,
+    path: &str,
+    replicated: Option<bool>,
     mut change: impl FnMut(&mut Node) -> Result<T>,
 ) -> Result<T> {
     let mut tried: Vec<(Signature, T)> = Vec::new();
@@ -310,9 +334,10 @@ pub async fn update_node<T>(
             Node::Group(meta) => meta.to_json(),
         };
         let mode = loaded.etag.clone().map_or(Put::Overwrite, Put::Update);
+        let flag = replicated.unwrap_or(loaded.replicated);
         let mine = Signature::random();
         let text = Bytes::from(render_json(&json));
-        let value = vec![text, signature::render(mine, &signatures)];
+        let value = vec![text, signature::render(mine, &signatures, flag)];
         match store.put(&join(path, "zarr.json"), value, mode).await {
             Ok(_) => {
                 sync_copies(store, &[(path.to_owned(), Some(json))]).await?;

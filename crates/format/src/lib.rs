@@ -34,7 +34,7 @@ pub use codec::{CodecChain, Scratch, ShardIndex, Sharding};
 pub use dtype::{DataType, Field, TimeUnit};
 pub use fill::FillValue;
 pub use hierarchy::{
-    Loaded, Node, child_names, disagreements, load, remove_node, save_group, save_node,
+    Loaded, Node, child_names, disagreements, flag_node, load, remove_node, save_group, save_node,
     sync_copies, update_node, walk,
 };
 pub use hyperslab_index::{Error, ErrorKind, Result};

@@ -13,6 +13,9 @@ use bytes::Bytes;
 const KEPT: usize = 16;
 const BITS: usize = 64;
 
+/// The line that says that the array has replicas (design note 012).
+const REPLICATED: Signature = Signature(0x6879_7065_7273_6c62);
+
 /// The mark of one change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Signature(u64);
@@ -54,14 +57,26 @@ pub(crate) fn read(text: &[u8]) -> Vec<Signature> {
     text[end..]
         .split(|b| *b == b'\n')
         .filter_map(Signature::parse)
+        .filter(|signature| *signature != REPLICATED)
         .take(KEPT)
         .collect()
 }
 
+/// True if a JSON text is followed by the line that says that the array has replicas.
+pub(crate) fn is_replicated(text: &[u8]) -> bool {
+    let mut lines = text.rsplit(|b| *b == b'\n');
+    let blank = |line: &&[u8]| line.iter().all(u8::is_ascii_whitespace);
+    lines
+        .by_ref()
+        .take_while(blank)
+        .any(|line| Signature::parse(line) == Some(REPLICATED))
+}
+
 /// What follows the JSON text of a change by `mine` to metadata signed by `before`.
-pub(crate) fn render(mine: Signature, before: &[Signature]) -> Bytes {
+pub(crate) fn render(mine: Signature, before: &[Signature], replicated: bool) -> Bytes {
     let kept = before.iter().copied().take(KEPT - 1);
-    let lines = std::iter::once(mine).chain(kept);
+    let flag = replicated.then_some(REPLICATED);
+    let lines = flag.into_iter().chain([mine]).chain(kept);
     let tail = lines.flat_map(Signature::line);
     std::iter::once(b'\n').chain(tail).collect()
 }
@@ -79,7 +94,12 @@ mod tests {
             let before = read(&text);
             assert_eq!(before[..], all[..all.len().min(KEPT)]);
             all.insert(0, mine);
-            text = [&b"{\"a\": \"  \"}"[..], &render(mine, &before)].concat();
+            text = [
+                &b"{\"a\": \"  \"}"[..],
+                &render(mine, &before, all.len() % 2 == 0),
+            ]
+            .concat();
+            assert_eq!(is_replicated(&text), all.len() % 2 == 0);
             let json: serde_json::Value = serde_json::from_slice(&text).unwrap();
             assert_eq!(json["a"], "  ");
         }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, RwLock};
+use std::sync::{Arc, OnceLock, RwLock};
 
 use bytes::Bytes;
 use hyperslab_format as format;
@@ -18,6 +18,7 @@ use crate::guess::Guess;
 use crate::location::Location;
 use crate::mosaic::Mosaic;
 use crate::read::{self, Job};
+use crate::replicas::Copies;
 use crate::scatter::Destination;
 use crate::session::OpenStore;
 use crate::strings;
@@ -37,6 +38,14 @@ pub(crate) struct Inner {
     state: RwLock<Arc<State>>,
     /// The metadata came from a consolidated copy and was not compared with the array's own yet.
     unverified: AtomicBool,
+    /// Its metadata says that it has replicas.
+    flagged: AtomicBool,
+    /// Reads and writes touch nothing but its own objects: a replica, or the original by itself.
+    plain: bool,
+    /// What is known of its replicas, once that was asked for.
+    copies: OnceLock<Arc<Copies>>,
+    /// Objects that were not there when they were read.
+    absences: AtomicU64,
 }
 
 /// Metadata and what follows from it; replaced as a whole when the array changes.
@@ -149,6 +158,13 @@ impl State {
         self.seen_bytes.store(mean, Ordering::Relaxed);
     }
 
+    /// Says what size whole objects are likely to have, before one was seen.
+    pub(crate) fn expect_size(&self, bytes: u64) {
+        let relaxed = Ordering::Relaxed;
+        // If one was seen meanwhile, that is better.
+        let _ = self.seen_bytes.compare_exchange(0, bytes, relaxed, relaxed);
+    }
+
     /// True if a range of an object has as many bytes as the cells of a unit. The last unit of a
     /// contiguous dataset, which nobody wrote as such, is shorter.
     pub(crate) fn is_unit(&self, range: &Range<u64>) -> bool {
@@ -195,26 +211,102 @@ impl Array {
         state: State,
         from_copy: bool,
     ) -> Self {
+        Self::made(session, open, location, Arc::new(state), (from_copy, false))
+    }
+
+    /// An array whose reads and writes touch nothing but its own objects.
+    pub(crate) fn plain(
+        session: &Session,
+        open: OpenStore,
+        location: &Location,
+        state: State,
+    ) -> Self {
+        Self::made(session, open, location, Arc::new(state), (false, true))
+    }
+
+    fn made(
+        session: &Session,
+        open: OpenStore,
+        location: &Location,
+        state: Arc<State>,
+        (from_copy, plain): (bool, bool),
+    ) -> Self {
         Array(Arc::new(Inner {
             session: session.clone(),
             open,
             url: location.url(),
             location: location.clone(),
-            state: RwLock::new(Arc::new(state)),
+            state: RwLock::new(state),
             unverified: AtomicBool::new(from_copy),
+            flagged: AtomicBool::new(false),
+            plain,
+            copies: OnceLock::new(),
+            absences: AtomicU64::new(0),
         }))
     }
 
     /// The same array in another session.
     pub(crate) fn in_session(&self, session: &Session) -> Self {
-        Array(Arc::new(Inner {
-            session: session.clone(),
-            open: self.0.open.clone(),
-            location: self.0.location.clone(),
-            url: self.0.url.clone(),
-            state: RwLock::new(self.state()),
-            unverified: AtomicBool::new(self.0.unverified.load(Ordering::Acquire)),
-        }))
+        let inner = &self.0;
+        let (open, location) = (inner.open.clone(), &inner.location);
+        let unverified = inner.unverified.load(Ordering::Acquire);
+        Self::made(
+            session,
+            open,
+            location,
+            self.state(),
+            (unverified, inner.plain),
+        )
+    }
+
+    /// The same array without its replicas.
+    pub(crate) fn as_plain(&self) -> Self {
+        let inner = &self.0;
+        let (open, location) = (inner.open.clone(), &inner.location);
+        Self::made(&inner.session, open, location, self.state(), (false, true))
+    }
+
+    /// True if its reads and writes touch nothing but its own objects.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.0.plain
+    }
+
+    /// True if its metadata says that it has replicas.
+    pub(crate) fn is_flagged(&self) -> bool {
+        self.0.flagged.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn set_flagged(&self, on: bool) {
+        self.0.flagged.store(on, Ordering::Release);
+    }
+
+    /// True for arrays that can have replicas: Zarr v3, with objects of their own.
+    pub(crate) fn can_have_replicas(&self) -> bool {
+        !self.0.plain
+            && self.0.open.references.is_none()
+            && self.state().meta.format == format::ZarrFormat::V3
+    }
+
+    /// True if it is worth asking for replicas.
+    pub(crate) fn may_have_replicas(&self) -> bool {
+        let known = || self.0.copies.get().is_some_and(|copies| copies.any_known());
+        !self.0.plain && (self.is_flagged() || known()) && self.can_have_replicas()
+    }
+
+    /// What the session knows of its replicas.
+    pub(crate) fn copies(&self) -> Arc<Copies> {
+        let inner = &self.0;
+        let find = || inner.session.copies_of(&inner.open, &inner.location);
+        inner.copies.get_or_init(find).clone()
+    }
+
+    /// How many objects were not there when they were read.
+    pub(crate) fn absences(&self) -> u64 {
+        self.0.absences.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn saw_absence(&self) {
+        self.0.absences.fetch_add(1, Ordering::AcqRel);
     }
 
     pub(crate) fn inner(&self) -> &Inner {
@@ -487,6 +579,7 @@ impl Array {
             return Ok(());
         }
         let loaded = format::load(&*self.0.open.store, &self.0.location.path).await?;
+        let replicated = loaded.replicated;
         let own = loaded.node.into_array(&self.0.url)?;
         if own != *self.meta() {
             return Err(Error::conflict(format!(
@@ -497,6 +590,7 @@ impl Array {
                 "another tool changed the array; open it by its own URL, or consolidate again",
             ));
         }
+        self.set_flagged(replicated);
         self.0.unverified.store(false, Ordering::Release);
         Ok(())
     }

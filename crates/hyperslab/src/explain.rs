@@ -6,6 +6,7 @@
 mod page;
 mod report;
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use futures::{StreamExt, TryStreamExt, stream};
@@ -15,7 +16,7 @@ use hyperslab_plan::{Estimate, Method, Mode, Model};
 use crate::array::State;
 use crate::fetch::Prepared;
 use crate::plan::{Described, LOCATED, Planned, describe, wanted};
-use crate::{Array, Result};
+use crate::{Array, Result, replicas};
 
 /// What would be done for one query.
 #[derive(Debug, Clone)]
@@ -34,6 +35,20 @@ pub struct Explanation {
     pub cached: u64,
     /// The model that all of this follows from.
     pub model: Model,
+    /// What each copy of the array would take, the original first; none if there are no replicas
+    /// that may answer. Estimated before anything is looked up, so that copies compare.
+    pub copies: Vec<CopyPlan>,
+}
+
+/// What a copy of an array would take.
+#[derive(Debug, Clone)]
+pub struct CopyPlan {
+    /// Its name; `None` is the original.
+    pub name: Option<String>,
+    /// True for the copy that answers.
+    pub chosen: bool,
+    /// What it is expected to take.
+    pub estimate: Estimate,
 }
 
 /// What is done for one chunk (or shard).
@@ -99,8 +114,9 @@ impl Array {
             None => self.inner().open.planner.clone(),
         };
         let mut prepared = Vec::new();
+        let mut copies = Vec::new();
         for (array, selection) in &sources {
-            let state = array.ready().await?;
+            let (array, state) = array.answering(selection, &mut copies).await?;
             for object in array.prepare_all(&state, selection).await? {
                 prepared.push((state.clone(), object));
             }
@@ -144,11 +160,37 @@ impl Array {
             estimate,
             alternatives,
             model: Model::clone(&planner.model()),
+            copies,
         })
     }
 }
 
 impl Array {
+    /// The copy that would answer a read; what each would take is added to `copies`.
+    async fn answering(
+        &self,
+        selection: &Selection,
+        copies: &mut Vec<CopyPlan>,
+    ) -> Result<(Array, Arc<State>)> {
+        let state = self.ready().await?;
+        let found = replicas::choose(self, &state, selection).await?;
+        let candidates = found.map_or_else(Vec::new, |(candidates, ..)| candidates);
+        let Some(best) = replicas::best(&candidates) else {
+            return Ok((self.clone(), state));
+        };
+        for (i, candidate) in candidates.iter().enumerate() {
+            copies.push(CopyPlan {
+                name: candidate.name.clone(),
+                chosen: i == best,
+                estimate: candidate.estimate.clone(),
+            });
+        }
+        Ok((
+            candidates[best].array.clone(),
+            candidates[best].state.clone(),
+        ))
+    }
+
     /// The objects of a selection, ready for planning.
     async fn prepare_all(&self, state: &State, selection: &Selection) -> Result<Vec<Prepared>> {
         let planner = &self.inner().open.planner;

@@ -570,7 +570,10 @@ impl Array {
     pub(crate) async fn get_object(&self, key: &str, options: Get) -> Result<Option<Got>> {
         match self.inner().open.store.get(key, options).await {
             Ok(got) => Ok(Some(got)),
-            Err(e) if e.is_not_found() => Ok(None),
+            Err(e) if e.is_not_found() => {
+                self.saw_absence();
+                Ok(None)
+            }
             Err(e) => Err(e),
         }
     }

@@ -56,7 +56,9 @@ impl Node {
     ) -> Result<Self> {
         Ok(match loaded.node {
             format::Node::Array(meta) => {
-                Node::Array(Array::new(session, open, location, *meta, from_copy)?)
+                let array = Array::new(session, open, location, *meta, from_copy)?;
+                array.set_flagged(loaded.replicated);
+                Node::Array(array)
             }
             format::Node::Group(meta) => Node::Group(Group(Arc::new(Inner {
                 session: session.clone(),
@@ -149,6 +151,7 @@ impl Group {
             node,
             json: json.clone(),
             etag: None,
+            replicated: false,
         };
         Node::from_loaded(
             &self.0.session,

@@ -55,6 +55,13 @@ pub struct Options {
     pub disk_cache: Option<DiskCacheOptions>,
     /// How consolidated metadata is treated.
     pub consolidated: Consolidated,
+    /// Answer reads from replicas where those are cheaper.
+    pub replicas: bool,
+    /// For how long replicas are used without asking the store whether somebody writes the array.
+    pub replica_fresh: Duration,
+    /// After how long what foreign writers changed in an array with replicas is looked for again;
+    /// it is looked for when the array is first read, too.
+    pub replica_check: Duration,
     /// Write chunks that hold nothing but the fill value, instead of leaving them out.
     pub write_empty: bool,
     /// Which planner chooses the requests of a read; the forced ones are for comparison.
@@ -102,6 +109,9 @@ impl Default for Options {
             cache_fresh: Duration::ZERO,
             disk_cache: None,
             consolidated: Consolidated::Verify,
+            replicas: true,
+            replica_fresh: Duration::ZERO,
+            replica_check: Duration::from_secs(60),
             write_empty: false,
             planner: Mode::Global,
             phi: 0.0,

@@ -164,6 +164,12 @@ fn unlocated(state: &State, object: &ObjectPieces) -> plan::Unlocated {
     }
 }
 
+/// What is wanted of a shard whose index is read first, by a guess; and the bytes of the index.
+pub(crate) fn guessed_shard(state: &State, object: &ObjectPieces) -> (Object, u64) {
+    let guess = unlocated(state, object);
+    (guess.located, guess.index)
+}
+
 /// What is wanted of one object, in the planner's terms.
 #[derive(Debug, Clone)]
 pub(crate) struct Described(pub(crate) Object);

@@ -22,7 +22,9 @@ use crate::plan::{Described, LOCATED, Planned, describe};
 use crate::scatter::Destination;
 use crate::session::MEMORY_UNIT;
 use crate::tasks::Tasks;
-use crate::{Error, ErrorKind, Result, Session, call, here, lanes, mosaic, parts, ranges};
+use crate::{
+    Error, ErrorKind, Result, Session, call, here, lanes, mosaic, parts, ranges, replicas,
+};
 
 /// One array, one selection, one destination.
 #[derive(Debug)]
@@ -92,8 +94,16 @@ async fn run_jobs(session: &Session, mut jobs: Vec<Job>) -> Result<()> {
     Ok(())
 }
 
-/// Reads selections of arrays that have their cells themselves.
+/// Reads selections of arrays that have their cells themselves, or in replicas.
 async fn run_round(session: &Session, jobs: Vec<Job>) -> Result<()> {
+    match jobs.iter().any(|job| job.array.may_have_replicas()) {
+        true => replicas::run(session, jobs).await,
+        false => run_plain(session, jobs).await,
+    }
+}
+
+/// Reads selections from the objects of their own arrays.
+pub(crate) async fn run_plain(session: &Session, jobs: Vec<Job>) -> Result<()> {
     if let [job] = &jobs[..]
         && !job.array.inner().open.lazy
         && let Some(done) = here::read_held(job)

@@ -10,9 +10,10 @@ use std::sync::Arc;
 use futures::{StreamExt, TryStreamExt, stream};
 use hyperslab_format::{ArrayMeta, join};
 use hyperslab_index::{Hyperslab, Region, Selection, Shape};
-use hyperslab_store::Entry;
+use hyperslab_store::{Entry, Meta};
 
 use crate::array::{Array, State};
+use crate::replicas::{self, ABSENT, Change, Noted};
 use crate::write;
 use crate::{Error, Result};
 
@@ -36,22 +37,30 @@ impl Array {
         let mut next = (*state.meta).clone();
         next.shape = new.clone();
         State::new(next, "")?;
-        if new.iter().zip(old.iter()).any(|(n, o)| n < o) {
-            self.cut_off(&state, &new).await?;
-        }
-        let meta = self
-            .change(|meta| {
-                if meta.shape != old {
+        let shrinks = new.iter().zip(old.iter()).any(|(n, o)| n < o);
+        let (was, next) = (&state, &new);
+        let old = &old;
+        let reshape = |noted: Option<Noted>| async move {
+            if shrinks {
+                self.cut_off(was, next, noted).await?;
+            }
+            self.change(|meta| {
+                if meta.shape != *old {
                     return Err(Error::conflict(format!(
                         "another writer changed the shape of {} to {}",
                         self.url(),
                         meta.shape
                     )));
                 }
-                meta.shape = new.clone();
+                meta.shape = next.clone();
                 Ok(meta.clone())
             })
-            .await?;
+            .await
+        };
+        let meta = match self.can_have_replicas() {
+            true => replicas::resize(self, &state, &new, reshape).await?,
+            false => reshape(None).await?,
+        };
         self.set_state(meta)
     }
 
@@ -110,7 +119,12 @@ impl Array {
     }
 
     /// Removes the chunks beyond a smaller shape and clears what chunks at its border have beyond.
-    async fn cut_off(&self, state: &Arc<State>, new: &Shape) -> Result<()> {
+    pub(crate) async fn cut_off(
+        &self,
+        state: &Arc<State>,
+        new: &Shape,
+        noted: Option<Noted>,
+    ) -> Result<()> {
         let chunk = &state.meta.chunk_shape;
         let outside: Vec<String> = self
             .chunk_objects()
@@ -133,6 +147,13 @@ impl Array {
         .buffer_unordered(CONCURRENT)
         .try_collect::<Vec<()>>()
         .await?;
+        for key in outside.iter().filter(|_| noted.is_some()) {
+            let gone = Change {
+                from: None,
+                to: ABSENT,
+            };
+            noted.iter().for_each(|noted| noted.add(key, gone));
+        }
         // The border: along each axis, the cells between the new side and the end of its chunk. All
         // in one selection, so that a chunk in a corner goes from one state to the next in one step.
         let mut border = Vec::new();
@@ -162,7 +183,7 @@ impl Array {
             return Ok(());
         }
         let selection = Selection::from_hyperslabs(border)?;
-        write::run_fill(self, state.clone(), &selection).await
+        write::run_fill(self, state.clone(), &selection, noted).await
     }
 
     /// The chunk objects that exist: (chunk index, bytes).
@@ -176,37 +197,47 @@ impl Array {
     /// The chunk objects that exist, with what the store tells of them.
     pub(crate) async fn chunk_entries(&self) -> Result<Vec<(Vec<u64>, Entry)>> {
         let state = self.state();
-        let inner = self.inner();
-        let path = &inner.location.path;
-        let prefix = match &state.meta.keys {
-            hyperslab_format::ChunkKeys::Default('/') => join(path, "c"),
-            _ => path.clone(),
-        };
-        let below = if path.is_empty() { 0 } else { path.len() + 1 };
-        let rank = state.meta.shape.rank();
         let mut found = Vec::new();
-        if rank == 0 {
-            let key = state.key(&[]);
-            match inner.open.store.head(&key).await {
-                Ok(meta) => found.push((Vec::new(), Entry { key, meta })),
-                Err(e) if e.is_not_found() => {}
-                Err(e) => return Err(e),
-            }
-            return Ok(found);
-        }
         let mut page = None;
         loop {
-            let (entries, next) = inner.open.store.list(&prefix, page).await?;
-            found.extend(entries.into_iter().filter_map(|entry| {
-                let index = entry.key.get(below..);
-                let index = index.and_then(|k| state.meta.keys.parse(k, rank))?;
-                Some((index, entry))
+            let (objects, next) = self.object_page(page).await?;
+            found.extend(objects.into_iter().map(|(index, meta)| {
+                let key = state.key(&index);
+                (index, Entry { key, meta })
             }));
             page = next;
             if page.is_none() {
                 return Ok(found);
             }
         }
+    }
+
+    /// A page of the chunk objects that exist, and the token of the next.
+    pub(crate) async fn object_page(
+        &self,
+        page: Option<String>,
+    ) -> Result<(Vec<(Vec<u64>, Meta)>, Option<String>)> {
+        let state = self.state();
+        let inner = self.inner();
+        let path = &inner.location.path;
+        let rank = state.meta.shape.rank();
+        if rank == 0 {
+            return match inner.open.store.head(&state.key(&[])).await {
+                Ok(meta) => Ok((vec![(Vec::new(), meta)], None)),
+                Err(e) if e.is_not_found() => Ok((Vec::new(), None)),
+                Err(e) => Err(e),
+            };
+        }
+        let prefix = match &state.meta.keys {
+            hyperslab_format::ChunkKeys::Default('/') => join(path, "c"),
+            _ => path.clone(),
+        };
+        let below = if path.is_empty() { 0 } else { path.len() + 1 };
+        let (entries, next) = inner.open.store.list(&prefix, page).await?;
+        let parse = |key: &str| state.meta.keys.parse(key.get(below..)?, rank);
+        let found = entries.into_iter();
+        let found = found.filter_map(|entry| Some((parse(&entry.key)?, entry.meta)));
+        Ok((found.collect(), next))
     }
 
     /// What the array takes in its store.

@@ -3,7 +3,8 @@
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Instant;
 
 use hyperslab_format as format;
 use hyperslab_format::{ArraySpec, GroupMeta, Loaded, StorePolicy};
@@ -15,6 +16,7 @@ use crate::cache::{ChunkCache, DiskCache, DiskPlace, IndexCache};
 use crate::location::Location;
 use crate::plan::Planner;
 use crate::references::OpenReferences;
+use crate::replicas::Copies;
 use crate::trace::Tracer;
 use crate::{Array, Error, Group, Node, Options, Progress, Result};
 
@@ -40,6 +42,9 @@ pub(crate) struct Inner {
     /// Where reads are written down.
     pub(crate) tracer: Option<Tracer>,
     fallbacks: AtomicU64,
+    replica_reads: AtomicU64,
+    /// What is known of replicas, by the URL of their array.
+    copies: Mutex<HashMap<String, Weak<Copies>>>,
     stores: Mutex<HashMap<String, OpenStore>>,
     mounts: Mutex<HashMap<String, OpenStore>>,
     /// Roots of hierarchies that do not look like it.
@@ -51,6 +56,11 @@ impl Inner {
     pub(crate) fn fell_back(&self, why: &Error) {
         tracing::warn!("the function failed, the object is fetched without it: {why}");
         self.fallbacks.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Counts a read that a replica answered.
+    pub(crate) fn answered_by_replica(&self) {
+        self.replica_reads.fetch_add(1, Ordering::Relaxed);
     }
 }
 
@@ -120,6 +130,8 @@ impl Session {
             cpu: Arc::new(Semaphore::new(options.cores.max(1))),
             tracer: options.trace.as_deref().map(Tracer::new),
             fallbacks: AtomicU64::new(0),
+            replica_reads: AtomicU64::new(0),
+            copies: Mutex::default(),
             stores: Mutex::new(HashMap::new()),
             mounts: Mutex::new(HashMap::new()),
             roots: Mutex::new(BTreeSet::new()),
@@ -160,6 +172,41 @@ impl Session {
     /// How many objects were planned for the function and fetched without it, because it failed.
     pub fn fallbacks(&self) -> u64 {
         self.0.fallbacks.load(Ordering::Relaxed)
+    }
+
+    /// How many reads (one for each array of a query) were answered from replicas.
+    pub fn replica_reads(&self) -> u64 {
+        self.0.replica_reads.load(Ordering::Relaxed)
+    }
+
+    /// What is known of the replicas of an array; its handles share it.
+    pub(crate) fn copies_of(&self, open: &OpenStore, location: &Location) -> Arc<Copies> {
+        let mut all = self.0.copies.lock().unwrap_or_else(PoisonError::into_inner);
+        let url = location.url();
+        if let Some(copies) = all.get(&url).and_then(Weak::upgrade) {
+            return copies;
+        }
+        if all.len().is_power_of_two() {
+            all.retain(|_, copies| copies.strong_count() > 0);
+        }
+        let copies = Arc::new(Copies::new(self, open, location));
+        all.insert(url, Arc::downgrade(&copies));
+        copies
+    }
+
+    /// Forgets the replicas of arrays that are gone.
+    fn forget_copies(&self, location: &Location) {
+        let mut all = self.0.copies.lock().unwrap_or_else(PoisonError::into_inner);
+        let url = location.url();
+        all.retain(|of, copies| {
+            let below = of
+                .strip_prefix(&url)
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+            if let Some(copies) = copies.upgrade().filter(|_| below) {
+                copies.forget();
+            }
+            !below
+        });
     }
 
     /// Writes down the reads that are traced and were not written yet; the end of the last session
@@ -357,6 +404,7 @@ impl Session {
 
     /// Creates an array, and the groups above it. What is there is an error unless `overwrite`.
     pub async fn create_array(&self, url: &str, spec: ArraySpec, overwrite: bool) -> Result<Array> {
+        let began = Instant::now();
         let (open, location) = self.place(url).await?;
         let meta = spec.build(&open.policy)?;
         self.clear(&open, &location, overwrite).await?;
@@ -364,7 +412,11 @@ impl Session {
         format::save_node(&*open.store, &location.path, &json).await?;
         let loaded = format::load(&*open.store, &location.path).await?;
         match Node::from_loaded(self, open, &location, loaded, false)? {
-            Node::Array(array) => Ok(array),
+            Node::Array(array) => {
+                // Nothing was there, so no replicas were.
+                array.copies().ledger.saw_none(began);
+                Ok(array)
+            }
             Node::Group(_) => Err(Error::conflict(format!(
                 "another writer put a group at {url}"
             ))),
@@ -407,11 +459,12 @@ impl Session {
         })
         .await;
         self.forget_below(&open, &location);
+        self.forget_copies(&location);
         removed
     }
 
     /// Forgets cached bytes of all objects of a node that is gone.
-    fn forget_below(&self, open: &OpenStore, location: &Location) {
+    pub(crate) fn forget_below(&self, open: &OpenStore, location: &Location) {
         let below = |root: &str| match location.path.as_str() {
             "" => format!("{root}/"),
             path => format!("{root}/{path}/"),
@@ -470,6 +523,7 @@ impl Session {
         }
         let removed = format::remove_node(&*open.store, &location.path, |_| {}).await;
         self.forget_below(open, location);
+        self.forget_copies(location);
         removed.map(drop)
     }
 }

@@ -18,7 +18,7 @@ const SECRET: &str = "HYPERSLAB_FUNCTION_SECRET";
 const TOKEN: &str = "HYPERSLAB_FUNCTION_TOKEN";
 
 /// The names that [`Options::set`] knows.
-const NAMES: [&str; 19] = [
+const NAMES: [&str; 22] = [
     "planner",
     "phi",
     "place",
@@ -34,6 +34,9 @@ const NAMES: [&str; 19] = [
     "cache_dir",
     "cache_dir_bytes",
     "cache_fresh",
+    "replicas",
+    "replica_fresh",
+    "replica_check",
     "strict_sources",
     "trace",
     "consolidated",
@@ -62,6 +65,9 @@ impl Options {
             "cache_dir" => self.disk().dir = value.into(),
             "cache_dir_bytes" => self.disk().bytes = positive_bytes(value)?,
             "cache_fresh" => self.cache_fresh = time(value)?,
+            "replicas" => self.replicas = yes(name, value)?,
+            "replica_fresh" => self.replica_fresh = time(value)?,
+            "replica_check" => self.replica_check = time(value)?,
             "strict_sources" => self.strict_sources = yes(name, value)?,
             "trace" => self.trace = Some(value.into()),
             "consolidated" => {
@@ -243,6 +249,9 @@ mod tests {
             ("cache_dir", "x", None),
             ("cache_dir_bytes", "7k", Some("0")),
             ("cache_fresh", "10m", Some("?")),
+            ("replicas", "no", Some("some")),
+            ("replica_fresh", "1s", Some("?")),
+            ("replica_check", "5m", Some("?")),
             ("strict_sources", "off", Some("2")),
             ("trace", "folder", None),
             ("consolidated", "trust", Some("maybe")),

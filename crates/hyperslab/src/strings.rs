@@ -11,7 +11,7 @@ use crate::deliver::{Ready, in_shard, prepare};
 use crate::fetch::Fetched;
 use crate::scatter::scatter_strings;
 use crate::tasks::{Tasks, on_core};
-use crate::{Error, Result, mosaic};
+use crate::{Error, Result, mosaic, replicas};
 
 /// Reads a selection of strings.
 pub(crate) async fn run(
@@ -26,6 +26,11 @@ pub(crate) async fn run(
     };
     if let Some(mosaic) = &state.mosaic {
         return mosaic::strings(mosaic, &state, selection).await;
+    }
+    if array.may_have_replicas()
+        && let Some(cells) = replicas::read_strings(array, &state, selection).await?
+    {
+        return Ok(cells);
     }
     let shape = selection.result_shape(&state.meta.shape);
     let target = Target::packed(&shape[..]);

@@ -15,6 +15,7 @@ use hyperslab_store::{Get, Put};
 
 use crate::array::{Array, State};
 use crate::read::Job;
+use crate::replicas::{self, ABSENT, Change, Noted, state_of_etag};
 use crate::scatter::{Destination, gather_strings};
 use crate::tasks::{Tasks, on_core};
 use crate::{Error, ErrorKind, Result, buffers, lanes};
@@ -57,15 +58,17 @@ pub(crate) async fn run_strings(
     write_objects(array, state, selection, cells).await
 }
 
-/// Sets a selection to the fill value, in objects that exist.
+/// Sets a selection to the fill value, in objects that exist, and not in replicas.
 pub(crate) async fn run_fill(
     array: &Array,
     state: Arc<State>,
     selection: &Selection,
+    noted: Option<Noted>,
 ) -> Result<()> {
-    write_objects(array, state, selection, Cells::Fill).await
+    run_plain(array, state, selection, Cells::Fill, noted).await
 }
 
+/// Writes to an array, and to its replicas if it has any.
 async fn write_objects(
     array: &Array,
     state: Arc<State>,
@@ -73,12 +76,27 @@ async fn write_objects(
     cells: Cells,
 ) -> Result<()> {
     array.verify().await?;
+    if !array.can_have_replicas() {
+        return run_plain(array, state, selection, cells, None).await;
+    }
+    replicas::write(array, state, selection, cells).await
+}
+
+/// Writes the objects of an array, and nothing else. What becomes of them is noted if that is asked for.
+pub(crate) async fn run_plain(
+    array: &Array,
+    state: Arc<State>,
+    selection: &Selection,
+    cells: Cells,
+    noted: Option<Noted>,
+) -> Result<()> {
     let mut tasks: Tasks = Tasks::new(&array.inner().session)?;
     let session = &array.inner().session;
     let writer = Writer {
         array: array.clone(),
         state: state.clone(),
         cells,
+        noted,
     };
     let in_lanes = array.inner().open.lazy && state.meta.codecs.sharding().is_none();
     if array.inner().open.lazy {
@@ -112,6 +130,7 @@ struct Writer {
     array: Array,
     state: Arc<State>,
     cells: Cells,
+    noted: Option<Noted>,
 }
 
 /// What becomes of an object.
@@ -139,7 +158,11 @@ impl Writer {
             let writer = writer.clone();
             async move {
                 let done = match writer.encode_here(&object) {
-                    Ok(outcome) => writer.store(&object.key, outcome, Put::Overwrite).await,
+                    Ok(outcome) => {
+                        writer
+                            .store(&object.key, outcome, Put::Overwrite, None)
+                            .await
+                    }
                     Err(e) => Err(e),
                 };
                 done.map_err(writer.array.name_chunk(&object))
@@ -153,14 +176,15 @@ impl Writer {
         let whole = object.whole && !matches!(self.cells, Cells::Fill);
         if self.replaces(&object) {
             let outcome = self.clone().encode(object.clone(), None).await?;
-            return self.store(&object.key, outcome, Put::Overwrite).await;
+            return self.store(&object.key, outcome, Put::Overwrite, None).await;
         }
         if whole {
             // A chunk at the array's edge has room for cells that a writer who knows of a larger
             // shape may be appending right now: only an absent one may be written unseen.
             let outcome = self.clone().encode(object.clone(), None).await?;
             if matches!(outcome, Outcome::Store(_)) {
-                match self.store(&object.key, outcome, Put::Create).await {
+                let from = Some(ABSENT);
+                match self.store(&object.key, outcome, Put::Create, from).await {
                     Err(e) if e.kind() == ErrorKind::Conflict => {}
                     other => return other,
                 }
@@ -179,6 +203,10 @@ impl Writer {
                     (Some(got.body.into_bytes()?), Put::Update(etag))
                 }
             };
+            let from = match &mode {
+                Put::Update(etag) => state_of_etag(Some(etag)),
+                _ => ABSENT,
+            };
             let outcome = self.clone().encode(object.clone(), old).await?;
             // Removing has no condition on most stores; a chunk of fill values is stored instead.
             let outcome = match (outcome, &mode) {
@@ -186,7 +214,7 @@ impl Writer {
                 (Outcome::Remove, _) => self.clone().encode_empty(object.clone()).await?,
                 (store, _) => store,
             };
-            match self.store(&object.key, outcome, mode).await {
+            match self.store(&object.key, outcome, mode, Some(from)).await {
                 Err(e) if e.kind() == ErrorKind::Conflict => {
                     tokio::time::sleep(backoff(race)).await;
                 }
@@ -208,13 +236,22 @@ impl Writer {
             .all(|(i, (chunk, side))| (i + 1) * chunk <= *side)
     }
 
-    async fn store(&self, key: &str, outcome: Outcome, mode: Put) -> Result<()> {
+    /// Stores what becomes of an object that was in the state `from`, if that matters.
+    async fn store(&self, key: &str, outcome: Outcome, mode: Put, from: Option<u64>) -> Result<()> {
         self.array.forget(key);
         let store = &self.array.inner().open.store;
         let done = match outcome {
-            Outcome::Store(parts) => store.put(key, parts, mode).await.map(drop),
-            Outcome::Remove => store.delete(key).await,
+            Outcome::Store(parts) => {
+                let put = store.put(key, parts, mode).await;
+                put.map(|meta| state_of_etag(meta.etag.as_deref()))
+            }
+            Outcome::Remove => store.delete(key).await.map(|()| ABSENT),
         };
+        let done = done.map(|to| {
+            if let Some(noted) = &self.noted {
+                noted.add(key, Change { from, to });
+            }
+        });
         // A read meanwhile may have cached the old state.
         self.array.forget(key);
         done

@@ -8,6 +8,7 @@
 //! - [`array_suite`]: what the facade promises, compared cell by cell with a naive model;
 //! - [`kill_test`]: what is left when a writer dies at its k-th request;
 //! - [`fault_test`], [`down_test`]: reads from a cloud that fails, or is down;
+//! - [`replica_test`]: reads beside writers of an array with replicas;
 //! - [`servers`]: real servers on free ports of the loopback.
 //!
 //! Invariant: a suite returns `Ok` only if it has looked; a server that cannot be started is
@@ -28,6 +29,7 @@ mod fault_test;
 mod kill_test;
 mod model;
 mod outcome;
+mod replica_test;
 pub mod servers;
 mod store_suite;
 mod wanted;
@@ -37,5 +39,6 @@ pub use fault_test::{FaultReport, down_test, fault_test};
 pub use kill_test::{KillReport, kill_test};
 pub use model::Model;
 pub use outcome::{Failure, Outcome, all, ensure, fails, run, same, within};
+pub use replica_test::{ReplicaReport, replica_test};
 pub use store_suite::{StoreScale, store_suite, store_suite_with};
 pub use wanted::Wanted;

@@ -4,7 +4,7 @@ use clap::Args;
 use hyperslab::{Array, Group, Node, Result};
 use serde_json::{Value, json};
 
-use super::describe;
+use super::{describe, replicas};
 use crate::address::Address;
 use crate::context::Context;
 use crate::histogram;
@@ -100,6 +100,20 @@ async fn show_array(array: &Array, with_stored: bool, context: &Context) -> Resu
                 .for_each(|bar| tail.push_str(&format!("  {bar}\n")));
         }
     }
+    let copies = array.replicas().await?;
+    for replica in &copies {
+        let (chunks, shards) = describe::grids(&replica.meta)?;
+        let shards = shards.map_or(String::new(), |s| format!(" in shards {}", tuple(&s)));
+        let state = replicas::state(replica);
+        let layout = format!(
+            "{}: chunks {}{shards}, {state}",
+            replica.name,
+            tuple(&chunks)
+        );
+        rows.push(row("replica", layout));
+    }
+    let each: Result<Vec<Value>> = copies.iter().map(replicas::as_json).collect();
+    json["replicas"] = json!(each?);
     text.push_str(&lay_out(&[Side::Left; 2], &rows));
     text.push_str(&attributes(&meta.attributes));
     text.push_str(&tail);

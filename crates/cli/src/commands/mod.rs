@@ -21,6 +21,7 @@ pub(crate) mod profile;
 pub(crate) mod put;
 pub(crate) mod rechunk;
 pub(crate) mod refs;
+pub(crate) mod replicas;
 pub(crate) mod resize;
 pub(crate) mod rm;
 pub(crate) mod sim;
@@ -49,6 +50,7 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<bool> {
         Command::Cp(arguments) => cp::run(&arguments, context).await,
         Command::Rechunk(arguments) => rechunk::run(&arguments, context).await,
         Command::Refs(arguments) => refs::run(&arguments, context).await,
+        Command::Replicas(arguments) => replicas::run(&arguments, context).await,
         Command::Rm(arguments) => rm::run(&arguments, context).await,
         Command::Du(arguments) => du::run(&arguments, context).await,
         Command::Diff(arguments) => diff::run(&arguments, context).await,

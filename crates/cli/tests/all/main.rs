@@ -26,6 +26,8 @@ mod profile;
 #[cfg(test)]
 mod rechunk;
 #[cfg(test)]
+mod replicas;
+#[cfg(test)]
 mod strings;
 #[cfg(test)]
 mod support;

@@ -186,6 +186,7 @@ fn help_and_completions_are_there() {
         "create",
         "resize",
         "cp",
+        "replicas",
         "rm",
         "du",
         "diff",

@@ -91,6 +91,17 @@ fn render(explained: &Explanation, measured: Option<&Measured>) -> String {
         Side::Right,
     ];
     text.push_str(&lay_out(&sides, &rows));
+    if !explained.copies.is_empty() {
+        let mut rows = vec![header.map(str::to_owned).to_vec()];
+        rows[0][0] = "copy".into();
+        for copy in &explained.copies {
+            let name = copy.name.as_deref().unwrap_or("original");
+            let chosen = if copy.chosen { " (answers)" } else { "" };
+            rows.push(row(&format!("{name}{chosen}"), &copy.estimate));
+        }
+        text.push('\n');
+        text.push_str(&lay_out(&sides, &rows));
+    }
     text
 }
 
@@ -134,6 +145,11 @@ fn as_json(explained: &Explanation, measured: Option<&Measured>) -> Value {
             "seconds": m.seconds, "requests": m.requests, "bytes": m.bytes,
         })),
         "alternatives": alternatives,
+        "copies": explained.copies.iter().map(|copy| json!({
+            "name": copy.name,
+            "chosen": copy.chosen,
+            "estimate": copy.estimate,
+        })).collect::<Vec<_>>(),
         "chunks": chunks,
     })
 }

@@ -25,6 +25,13 @@ pub async fn rechunk_in_place(
     progress: &dyn Progress,
 ) -> Result<Rechunked> {
     array.writable()?;
+    if !array.replicas().await?.is_empty() {
+        return Err(Error::invalid(format!(
+            "{} has replicas, which would not know the new chunks",
+            array.url()
+        ))
+        .with_hint("remove them first with `hyperslab replicas rm`, or rechunk to another place"));
+    }
     let session = array.session().within(needs::session_share(options));
     let from = array.in_session(&session);
     let inner = from.inner();

@@ -7,6 +7,7 @@ mod guesses;
 mod metadata;
 mod model;
 mod rechunk;
+mod replicas;
 mod skeletons;
 mod strings;
 mod writers;

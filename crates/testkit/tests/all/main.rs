@@ -15,6 +15,7 @@ mod hdf5;
 mod kill;
 mod oracle;
 mod profile;
+mod replicas;
 mod stores;
 mod web;
 
