@@ -182,7 +182,7 @@ impl Array {
             copies.push(CopyPlan {
                 name: candidate.name.clone(),
                 chosen: i == best,
-                estimate: candidate.estimate.clone(),
+                estimate: candidate.estimate,
             });
         }
         Ok((

@@ -311,10 +311,13 @@ fn walk(seed: u64) -> u64 {
     replicated(&store);
     let mut model = Plane::new(SIDES, numbers(1));
     let mut sessions = [session(&store), session(&store)];
+    // What a session knows of replicas lives as long as a handle does: it has to become old here.
+    let mut handles = [open(&sessions[0]), open(&sessions[1])];
     let mut by_replica = 0;
     for step in 0..150 {
         let at = rng.random_range(0..2);
         let array = open(&sessions[at]);
+        handles[at] = array.clone();
         match rng.random_range(0..100) {
             0..35 => {
                 let (start, shape) = model.part(&mut rng);
@@ -344,6 +347,7 @@ fn walk(seed: u64) -> u64 {
                 // Noticed at the next open.
                 by_replica += sessions.iter().map(Session::replica_reads).sum::<u64>();
                 sessions = [session(&store), session(&store)];
+                handles = [open(&sessions[0]), open(&sessions[1])];
             }
             51..64 => {
                 assert!(refresh(&array), "seed {seed}, step {step}");
@@ -359,6 +363,7 @@ fn walk(seed: u64) -> u64 {
             }
         }
     }
+    drop(handles);
     // In the end every replica is the original.
     let array = open(&sessions[0]);
     assert!(refresh(&array), "seed {seed}");
