@@ -34,6 +34,7 @@ fn measure(reads: u64, seed: u64) -> Outcome<u64> {
         "reads": report.reads,
         "by_replica": report.by_replica,
         "writes": report.writes,
+        "refused": report.refused,
         "old_reads": report.old_reads,
         "old": report.old,
         "seconds": report.seconds,

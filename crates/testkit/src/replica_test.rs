@@ -2,13 +2,15 @@
 //! acknowledged before the read began.
 //!
 //! Every cell holds the number of the write that made it. Writers have tiles of their own, which share
-//! objects of the original and of the replicas, so their marks meet.
+//! objects of the original and of the replicas, so their marks meet. A share of their puts to a replica
+//! fails, which leaves it old there: only readers that confirm the manifest know.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use futures::future::try_join_all;
+use hyperslab::store::{Faults, Faulty};
 use hyperslab::{Array, Compression, CopyOptions, Options, Region, Selection, Session};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
@@ -30,6 +32,8 @@ pub struct ReplicaReport {
     pub by_replica: u64,
     /// Writes that were acknowledged while the reads went on.
     pub writes: u64,
+    /// Objects of a replica that could not be written meanwhile.
+    pub refused: u64,
     /// Reads with a cell that was older than it may be: at most 20 are described.
     pub old: Vec<String>,
     /// How many there were.
@@ -44,8 +48,12 @@ struct Truth {
     begun: Vec<AtomicU32>,
     acknowledged: Vec<AtomicU32>,
     writes: AtomicU64,
+    refused: AtomicU64,
     stop: AtomicBool,
 }
+
+/// How many of the puts to a replica fail.
+const REFUSED: f64 = 0.2;
 
 /// Makes `reads` random reads in two sessions while two others write, and `pause` between the writes.
 pub async fn replica_test(
@@ -73,6 +81,7 @@ pub async fn replica_test(
         begun: zeros(),
         acknowledged: zeros(),
         writes: AtomicU64::new(0),
+        refused: AtomicU64::new(0),
         stop: AtomicBool::new(false),
     });
     let begun = Instant::now();
@@ -100,10 +109,14 @@ pub async fn replica_test(
     ensure(truth.writes.load(Ordering::SeqCst) > 0, || {
         "no write was acknowledged while the reads went on".into()
     })?;
+    ensure(truth.refused.load(Ordering::SeqCst) > 0, || {
+        "no replica was left old by a write".into()
+    })?;
     Ok(ReplicaReport {
         reads,
         by_replica: sessions.iter().map(Session::replica_reads).sum(),
         writes: truth.writes.load(Ordering::SeqCst),
+        refused: truth.refused.load(Ordering::SeqCst),
         old_reads: old.len() as u64,
         old: old.into_iter().take(20).collect(),
         seconds: begun.elapsed().as_secs_f64(),
@@ -124,8 +137,15 @@ fn spec(url: &str) -> Outcome<hyperslab::ArraySpec> {
 /// Writes tiles of its own (those whose number is its own modulo 2) until it is told to stop.
 async fn write(place: &Place, truth: &Truth, number: u64, pause: Duration, seed: u64) -> Outcome {
     let session = Session::default();
-    let url = format!("{}/a", place.mount(&session, "replicas.zarr")?);
-    let array = session.open_array(&url).await?;
+    let faults = Faults {
+        seed: seed + number,
+        before: REFUSED,
+        puts_with: Some("replicas/columns-".into()),
+        ..Faults::default()
+    };
+    let store = Arc::new(Faulty::new(place.store("replicas.zarr")?, faults));
+    let root = place.mount_store(&session, "replicas.zarr", store.clone())?;
+    let array = session.open_array(&format!("{root}/a")).await?;
     let mut rng = StdRng::seed_from_u64(seed ^ (number + 77));
     while !truth.stop.load(Ordering::SeqCst) {
         let tile = rng.random_range(0..TILES * TILES / 2) * 2 + number;
@@ -137,6 +157,7 @@ async fn write(place: &Place, truth: &Truth, number: u64, pause: Duration, seed:
         truth.writes.fetch_add(1, Ordering::SeqCst);
         tokio::time::sleep(pause).await;
     }
+    truth.refused.fetch_add(store.broken(), Ordering::SeqCst);
     Ok(())
 }
 

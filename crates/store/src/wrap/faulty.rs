@@ -44,6 +44,8 @@ pub struct Faults {
     pub hang_for: Duration,
     /// Faults of certain requests.
     pub at: Vec<(u64, Fault)>,
+    /// Only puts of keys with this text in them break; all other requests are let through uncounted.
+    pub puts_with: Option<String>,
     /// From this request on everything fails without effect, as if the process had been killed.
     pub kill_at: Option<u64>,
     /// The request before the kill takes effect, but its answer is lost.
@@ -80,8 +82,13 @@ impl Faulty {
         self.broken.load(Ordering::SeqCst)
     }
 
-    /// Numbers a request and decides what happens to it.
-    fn next(&self) -> Option<Fault> {
+    /// Numbers a request and decides what happens to it; `put` is the key of what it puts, if it does.
+    fn next(&self, put: Option<&str>) -> Option<Fault> {
+        if let Some(text) = &self.faults.puts_with
+            && !put.is_some_and(|key| key.contains(text))
+        {
+            return None;
+        }
         let number = self.requests.fetch_add(1, Ordering::SeqCst) + 1;
         let fault = self.decide(number);
         if fault.is_some() {
@@ -118,8 +125,12 @@ impl Faulty {
         None
     }
 
-    async fn broken_by<T>(&self, request: impl Future<Output = Result<T>>) -> Result<T> {
-        match self.next() {
+    async fn broken_by<T>(
+        &self,
+        put: Option<&str>,
+        request: impl Future<Output = Result<T>>,
+    ) -> Result<T> {
+        match self.next(put) {
             None => request.await,
             Some(fault) => self.fail(fault, request).await,
         }
@@ -149,7 +160,7 @@ impl Store for Faulty {
 
     async fn get(&self, key: &str, options: Get) -> Result<Got> {
         let request = self.inner.get(key, options);
-        match self.next() {
+        match self.next(None) {
             None => request.await,
             Some(Fault::Truncate) => {
                 let mut got = request.await?;
@@ -161,15 +172,16 @@ impl Store for Faulty {
     }
 
     async fn put(&self, key: &str, value: Vec<Bytes>, mode: Put) -> Result<Meta> {
-        self.broken_by(self.inner.put(key, value, mode)).await
+        let request = self.inner.put(key, value, mode);
+        self.broken_by(Some(key), request).await
     }
 
     async fn delete(&self, key: &str) -> Result<()> {
-        self.broken_by(self.inner.delete(key)).await
+        self.broken_by(None, self.inner.delete(key)).await
     }
 
     async fn head(&self, key: &str) -> Result<Meta> {
-        self.broken_by(self.inner.head(key)).await
+        self.broken_by(None, self.inner.head(key)).await
     }
 
     async fn list(
@@ -177,11 +189,11 @@ impl Store for Faulty {
         prefix: &str,
         page: Option<String>,
     ) -> Result<(Vec<Entry>, Option<String>)> {
-        self.broken_by(self.inner.list(prefix, page)).await
+        self.broken_by(None, self.inner.list(prefix, page)).await
     }
 
     async fn list_dir(&self, prefix: &str) -> Result<Listing> {
-        self.broken_by(self.inner.list_dir(prefix)).await
+        self.broken_by(None, self.inner.list_dir(prefix)).await
     }
 }
 
