@@ -52,6 +52,10 @@ struct Truth {
     stop: AtomicBool,
 }
 
+/// For so many reads there is one of the session that reads now and then.
+const RARELY: u64 = 8;
+/// Pauses of a writer after which replicas that were left old are brought up to date.
+const HEALED: u32 = 8;
 /// How many of the puts to a replica fail.
 const REFUSED: f64 = 0.2;
 
@@ -98,10 +102,37 @@ pub async fn replica_test(
         let url = format!("{}/a", place.mount(session, "replicas.zarr")?);
         let array = session.open_array(&url).await?;
         let share = reads / 8 + u64::from((i as u64) < reads % 8);
-        readers.push(read(array, truth.clone(), share, seed * 1000 + i as u64));
+        let seed = seed * 1000 + i as u64;
+        readers.push(read(array, truth.clone(), share, Duration::ZERO, seed));
     }
-    let found = try_join_all(readers).await;
-    truth.stop.store(true, Ordering::SeqCst);
+    // One that reads now and then: what it knows of the replicas is older than many writes.
+    let rare = Session::default();
+    let url = format!("{}/a", place.mount(&rare, "replicas.zarr")?);
+    let seldom = rare.open_array(&url).await?;
+    let often = (reads / RARELY).max(1);
+    readers.push(read(
+        seldom,
+        truth.clone(),
+        often,
+        4 * pause,
+        seed * 1000 + 99,
+    ));
+    let reading = async {
+        let found = try_join_all(readers).await;
+        truth.stop.store(true, Ordering::SeqCst);
+        found
+    };
+    let healing = async {
+        while !truth.stop.load(Ordering::SeqCst) {
+            tokio::time::sleep(HEALED * pause).await;
+            let options = CopyOptions::default();
+            // What fails is tried again the next time.
+            let _ = array
+                .refresh_replicas(hyperslab::ABANDONED, &options, &())
+                .await;
+        }
+    };
+    let (found, ()) = futures::join!(reading, healing);
     for writer in writers {
         writer.await??;
     }
@@ -114,7 +145,7 @@ pub async fn replica_test(
     })?;
     Ok(ReplicaReport {
         reads,
-        by_replica: sessions.iter().map(Session::replica_reads).sum(),
+        by_replica: sessions.iter().map(Session::replica_reads).sum::<u64>() + rare.replica_reads(),
         writes: truth.writes.load(Ordering::SeqCst),
         refused: truth.refused.load(Ordering::SeqCst),
         old_reads: old.len() as u64,
@@ -162,10 +193,19 @@ async fn write(place: &Place, truth: &Truth, number: u64, pause: Duration, seed:
 }
 
 /// Reads rows, columns and boxes; a description of each read that was wrong.
-async fn read(array: Array, truth: Arc<Truth>, reads: u64, seed: u64) -> Outcome<Vec<String>> {
+async fn read(
+    array: Array,
+    truth: Arc<Truth>,
+    reads: u64,
+    pause: Duration,
+    seed: u64,
+) -> Outcome<Vec<String>> {
     let mut rng = StdRng::seed_from_u64(seed);
     let mut wrong = Vec::new();
     for number in 0..reads {
+        if !pause.is_zero() {
+            tokio::time::sleep(pause).await;
+        }
         let region = part(&mut rng)?;
         let tiles = |of: &[AtomicU32]| -> Vec<u32> {
             of.iter().map(|tile| tile.load(Ordering::SeqCst)).collect()
