@@ -72,6 +72,7 @@ struct Advice {
     #[serde(default, deserialize_with = "said")]
     shards: Option<Option<Vec<u64>>>,
     order: Option<Vec<usize>>,
+    shard_order: Option<Vec<usize>>,
     codec: Option<String>,
 }
 
@@ -103,12 +104,16 @@ impl Advice {
             let extent = |sides: Option<Vec<u64>>| sides.map_or(Extent::None, Extent::Sides);
             layout.shards = self.shards.map(extent);
         }
+        let text = |order: Vec<usize>| {
+            let dims: Vec<String> = order.iter().map(usize::to_string).collect();
+            dims.join(",")
+        };
         if layout.order.is_none() {
-            let text = |order: Vec<usize>| {
-                let dims: Vec<String> = order.iter().map(usize::to_string).collect();
-                dims.join(",")
-            };
             layout.order = self.order.filter(|order| !order.is_empty()).map(text);
+        }
+        if layout.shard_order.is_none() {
+            let order = self.shard_order.filter(|order| !order.is_empty());
+            layout.shard_order = order.map(text);
         }
         if layout.codec.is_none() {
             layout.codec = self.codec;

@@ -64,6 +64,17 @@ fn a_trace_tells_how_an_array_is_read() {
     assert!(html.contains("<svg") && html.contains("before and after"));
     let layout: serde_json::Value = serde_json::from_slice(&place.read("advice.json")).unwrap();
     assert_eq!(&layout["chunks"], chunk);
+    // What is advised can be done.
+    let follow = [
+        "rechunk",
+        "a.zarr",
+        "better.zarr",
+        "--apply-advice",
+        "advice.json",
+    ];
+    place.run(&follow).ok();
+    let same = place.run(&["diff", "a.zarr", "better.zarr"]).ok();
+    assert!(same.contains("equal: "), "{same}");
     // Reads are written down by those who read, not here.
     let seen = place.run(&["trace", "show", "traces", "--json"]).json();
     assert_eq!(seen["arrays"][0]["reads"], 12);

@@ -167,6 +167,7 @@ impl ArraySpec {
         spec.dimension_names = meta.dimension_names.clone();
         spec.chunks = Some(unit.to_vec());
         spec.order = Some(order.dims().to_vec());
+        spec.shard_order = Some(meta.shard_order());
         spec.shards = Some(match meta.codecs.sharding() {
             Some(_) => meta.chunk_shape.to_vec(),
             None => Vec::new(),
