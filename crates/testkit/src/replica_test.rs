@@ -3,7 +3,8 @@
 //!
 //! Every cell holds the number of the write that made it. Writers have tiles of their own, which share
 //! objects of the original and of the replicas, so their marks meet. A share of their puts to a replica
-//! fails, which leaves it old there: only readers that confirm the manifest know.
+//! fails, which leaves it old there. No schedule here makes a reader return an old value because it did
+//! not confirm the manifest: with the answer of that check ignored, all reads are still right.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
