@@ -96,7 +96,9 @@ class Bench:
         return 4 * self.side * self.side
 
     def write(self, kind: Kind, chunk: int) -> Path:
-        folder = self.folder / kind.name
+        # A name that no file had before: peers keep files open by name, and would go on reading one
+        # that was removed, with its chunks.
+        folder = self.folder / f"{kind.name}-{chunk}"
         folder.mkdir()
         cells = np.memmap(self.cells, "<f4", "r", shape=(self.side, self.side))
         with h5py.File(folder / "file.h5", "w") as file:
